@@ -6,6 +6,7 @@
 
 #include "embedding/result_names.h"
 #include "interchange/common/naming.h"
+#include "interchange/common/no_form.h"
 #include "interchange/mlir/aten.h"
 #include "interchange/mlir/prims.h"
 #include "interchange/mlir/source_numbers.h"
@@ -145,15 +146,8 @@ class Translator {
     return {};
   }
 
-  Result<void> no_form(std::size_t position, const std::string& reason) const {
-    const Node& node = graph_.nodes[position];
-    Diagnostic error{Code::PS0602,
-                     fmt::format("{} has no form in MLIR: {}", node.op, reason),
-                     location_of(graph_.calls, {node.call}),
-                     fmt::format("graph {} node {}", to_string(graph_.interface.id), position),
-                     "Leave the op out of what is exported, or run the graph by `penstock run`.",
-                     Severity::error};
-    return tl::unexpected(std::move(error));
+  Result<void> no_form(std::size_t position, std::string_view reason) const {
+    return tl::unexpected(interchange::no_form(graph_, position, "MLIR", reason));
   }
 
   Result<void> write_outputs() {

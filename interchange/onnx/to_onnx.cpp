@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "embedding/result_names.h"
+#include "interchange/common/no_form.h"
 #include "interchange/onnx/emitter.h"
 #include "interchange/onnx/operators.h"
 #include "interchange/onnx/source_numbers.h"
@@ -108,15 +109,8 @@ class Translator {
     return node.results.empty() ? node.op : graph_.values[node.results.front()].name;
   }
 
-  Result<void> no_form(std::size_t position, const std::string& reason) const {
-    const Node& node = graph_.nodes[position];
-    Diagnostic error{Code::PS0602,
-                     fmt::format("{} has no form in ONNX: {}", node.op, reason),
-                     location_of(graph_.calls, {node.call}),
-                     fmt::format("graph {} node {}", to_string(graph_.interface.id), position),
-                     "Leave the op out of what is exported, or run the graph by `penstock run`.",
-                     Severity::error};
-    return tl::unexpected(std::move(error));
+  Result<void> no_form(std::size_t position, std::string_view reason) const {
+    return tl::unexpected(interchange::no_form(graph_, position, "ONNX", reason));
   }
 
   Result<void> write_inputs() {
