@@ -119,8 +119,8 @@ class TreeBuilder {
     for (const Guard& guard : interface.guards) {
       if (guard.source == kNoSource) continue;
       if (guard.kind == GuardKind::type_is) types_.emplace(guard.source, &guard);
-      if (guard.kind == GuardKind::length || guard.kind == GuardKind::dict_keys)
-        contents_.emplace(guard.source, &guard);
+      if (guard.kind == GuardKind::length) contents_.emplace(guard.source, &guard);
+      if (guard.kind == GuardKind::dict_keys) contents_[guard.source] = &guard;
       if (guard.kind == GuardKind::is_none || guard.kind == GuardKind::equals)
         constants_.push_back(guard.source);
     }
@@ -133,7 +133,7 @@ class TreeBuilder {
     for (SourceId id = 0; id < sources_.size(); ++id) {
       const SourceStep& step = sources_[id];
       if (step.kind != SourceKind::local || step.name == "self" || !is_used(id)) continue;
-      if (step.name == kKeywords && contents_.contains(id) && !types_.contains(id)) {
+      if (collects(id, GuardKind::dict_keys)) {
         keywords = id;
       } else {
         roots.emplace(std::pair(step.index, step.name), id);
@@ -142,9 +142,15 @@ class TreeBuilder {
     ArgumentTree out;
     out.in = {
         "builtins.tuple", "null", {{"builtins.tuple", "null", {}}, {"builtins.dict", "[]", {}}}};
+    Tree& positional = out.in.children[0];
     for (const auto& [place, id] : roots) {
-      out.names.push_back(place.second);
-      out.in.children[0].children.push_back(tree(id, 0));
+      if (collects(id, GuardKind::length)) {
+        fill_items(positional, id, 0);
+      } else {
+        positional.children.push_back(tree(id, 0));
+      }
+      while (out.names.size() < positional.children.size())
+        out.names.push_back(positional_name(id, place.second, out.names.size()));
     }
     if (keywords != kNoSource) {
       fill_keyed(out.in.children[1], keywords, 0);
@@ -171,6 +177,23 @@ class TreeBuilder {
                                  return is_passed(interface_, input) && below(input.source);
                                }) ||
            contents_.contains(root) || std::ranges::find(constants_, root) != constants_.end();
+  }
+
+  /// Whether the local is a function's *args (`contents`: length) or **kwargs (dict_keys). What
+  /// these are needs no guard, what is in them does.
+  bool collects(SourceId local, GuardKind contents) const {
+    const auto found = contents_.find(local);
+    return found != contents_.end() && found->second->kind == contents && !types_.contains(local);
+  }
+
+  /// What the positional argument `place` is called: by its local, or in *args by the input.
+  std::string positional_name(SourceId root, const std::string& own, std::size_t place) const {
+    if (!collects(root, GuardKind::length)) return own;
+    const auto source = step(root, SourceKind::item, static_cast<std::int64_t>(place), {});
+    for (const Input& input : interface_.inputs) {
+      if (source && input.source == *source && !input.name.empty()) return input.name;
+    }
+    return fmt::format("{}_{}", own, place);
   }
 
   /// Every input that is passed is a leaf, once.
@@ -209,10 +232,14 @@ class TreeBuilder {
       fill_keyed(out, source, depth);
       return out;
     }
+    fill_items(out, source, depth);
+    return out;
+  }
+
+  void fill_items(Tree& out, SourceId source, int depth) {
     const auto* count = contents_[source]->expected.as<std::int64_t>();
     for (std::int64_t i = 0; count != nullptr && i < *count && good_; ++i)
       child(out, step(source, SourceKind::item, i, {}), depth);
-    return out;
   }
 
   void fill_keyed(Tree& out, SourceId source, int depth) {

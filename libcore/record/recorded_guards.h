@@ -34,8 +34,12 @@ class RecordedGuards {
   /// Adds a guard unless the same fact of the same source is guarded already. `location` is asked
   /// only for a new one.
   void add(Guard guard, const std::function<Location()>& location);
-  /// Whether a guard on that object stands.
+  /// Whether a guard on that object stands, or none is needed.
   bool stands(GuardKind kind, SourceId source, PyObject* object) const;
+  /// The fact holds in every call, by a rule of the language: no guard is added for it.
+  void always_holds(GuardKind kind, SourceId source, PyObject* object) {
+    live_facts_.insert({kind, source, live(object)});
+  }
   /// A guard was asked for that earlier entries found never to hold; as reports print it.
   const std::optional<std::string>& unholdable() const { return unholdable_; }
 
@@ -63,7 +67,7 @@ class RecordedGuards {
       }
     };
   };
-  std::unordered_set<LiveFact, LiveFact::Hash> live_facts_;  ///< guarded already
+  std::unordered_set<LiveFact, LiveFact::Hash> live_facts_;  ///< guarded already, or always true
   std::unordered_set<std::string> facts_;  ///< guarded already, without a live object
 
   Interface& interface_;

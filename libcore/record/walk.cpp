@@ -42,6 +42,22 @@ int slot_kind(PyCodeObject* code, int slot) {
   return static_cast<unsigned char>(PyBytes_AS_STRING(code->co_localspluskinds)[slot]);
 }
 
+/// What CPython makes of a call's other arguments, whoever calls: a tuple for *args and a dict for
+/// **kwargs.
+void settle_collected_arguments(RecordedGuards& guards, const FrameShadow& shadow,
+                                PyCodeObject* code) {
+  int slot = code->co_argcount + code->co_kwonlyargcount;
+  const auto settle = [&](int flag, PyTypeObject* type) {
+    if ((code->co_flags & flag) == 0) return;
+    const Shadow collected = shadow.locals[static_cast<std::size_t>(slot++)];
+    if (collected.is(Shadow::Kind::sourced)) {
+      guards.always_holds(GuardKind::type_is, collected.index, reinterpret_cast<PyObject*>(type));
+    }
+  };
+  settle(CO_VARARGS, &PyTuple_Type);
+  settle(CO_VARKEYWORDS, &PyDict_Type);
+}
+
 }  // namespace
 
 bool is_cell_slot(PyCodeObject* code, int slot) {
@@ -78,6 +94,7 @@ FrameShadow& Walk::start(Frame& frame) {
           Shadow::sourced(recorder.guards().source(SourceKind::local, kNoSource, name, slot)));
     }
   }
+  if (at_start) settle_collected_arguments(recorder.guards(), shadow, frame.code());
   for (int i = 0; i < frame.depth(); ++i) {
     shadow.push(frame.stack()[i] == nullptr ? Shadow::null()
                                             : Shadow::sourced(recorder.guards().source(

@@ -42,6 +42,14 @@ if len(sys.argv) == 3:
     except Exception: pass
     else: raise SystemExit("a wrong size is taken")
 """
+# The only function with tensor code is the module's __call__, which collects its arguments in *args.
+CALL = """
+from safetensors.torch import load_file
+given = load_file("given-3-5.safetensors")
+net = Net().eval()
+with torch.no_grad():
+    net(given["x"], given["mask"]) if "mask" in given else net(given["x"])
+"""
 
 
 def check_models(suite: Suite, python: str) -> list[str]:
@@ -83,6 +91,10 @@ def check_exported(suite: Suite, python: str) -> None:
         suite.command(python, f"exported-{name}.py", "wanted")
         suite.command("penstock", "convert", "--emit=pt2", "-o", f"exported-{name}.pt2", f"exported-{name}.pstk")
         suite.command(python, "load.py", f"exported-{name}.pt2", *(["x", "mask"] if name == "block" else ["x"]))
+        (suite.work / f"called-{name}.py").write_text(HEAD + program + CALL)
+        suite.command("penstock", "export", f"--dynamic-sizes={sizes}", "-o", f"called-{name}.pstk", f"called-{name}.py")
+        suite.command("penstock", "convert", "--emit=pt2", "-o", f"called-{name}.pt2", f"called-{name}.pstk")
+        suite.command(python, "load.py", f"called-{name}.pt2", *(["x", "mask"] if name == "block" else ["x"]))
 
 
 def repack(source: pathlib.Path, target: pathlib.Path, change) -> None:

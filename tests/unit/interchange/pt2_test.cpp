@@ -182,6 +182,44 @@ TEST_CASE("the arguments' containers are what the guards tell") {
   CHECK(!check_containers(leaf));
 }
 
+TEST_CASE("what a function collects in *args are arguments of the call, a tuple is one of them") {
+  Interface interface;
+  SourceTable& sources = interface.sources;
+  const auto local = [&](std::string name, std::int64_t slot) {
+    return sources.intern({SourceKind::local, kNoSource, std::move(name), slot, {}});
+  };
+  const auto item = [&](SourceId base, std::int64_t index) {
+    return sources.intern({SourceKind::item, base, {}, index, {}});
+  };
+  const auto guard = [&](GuardKind kind, SourceId source, Argument expected) {
+    interface.guards.push_back({kind, source, kNoSource, std::move(expected), {}, {}, {}, -1});
+  };
+  const SourceId args = local("args", 1);
+  const SourceId x = item(args, 0), pair = item(args, 1);
+  const SourceId first = item(pair, 0), second = item(pair, 1);
+  guard(GuardKind::length, args, std::int64_t{2});
+  guard(GuardKind::type_is, pair, std::string("tuple"));
+  guard(GuardKind::length, pair, std::int64_t{2});
+  const SourceId options = local("options", 2);
+  const SourceId flag =
+      sources.intern({SourceKind::dict_item, options, {}, 0, std::string("flag")});
+  guard(GuardKind::dict_keys, options,
+        Argument::Sequence{Argument::Sequence::Kind::list, {std::string("flag")}});
+  for (const auto& [name, source] :
+       {std::pair{"x", x}, {"pair_0", first}, {"pair_1", second}, {"flag", flag}})
+    interface.inputs.push_back({InputKind::user, name, source, {}, {}});
+  const ArgumentTree tree = argument_tree(interface);
+  CHECK(tree.leaves == std::vector<SourceId>{x, first, second, flag});
+  CHECK(tree.names == std::vector<std::string>{"x", "args_1", "flag"});
+  REQUIRE(tree.in.children[0].children.size() == 2);
+  CHECK(tree.in.children[0].children[0].is_leaf());
+  CHECK(tree.in.children[0].children[1].children.size() == 2);
+  CHECK(tree.in.children[1].children.size() == 1);
+
+  guard(GuardKind::type_is, args, std::string("tuple"));  // one argument that is called args
+  CHECK(argument_tree(interface).in.children[0].children.size() == 1);
+}
+
 TEST_CASE("numbers of the schema") {
   CHECK(dtype_of(7) == DType::float32);
   CHECK(dtype_of(13) == DType::bfloat16);
