@@ -76,32 +76,48 @@ std::vector<SymExpr> broadcast_sizes(Inference& in, std::span<const TensorType* 
 
 namespace {
 
-/// Of a dim with fewer than two elements the stride says nothing.
-bool has_a_stride(Inference& in, const SymExpr& size) {
-  return size != SymExpr(0) && !in.is_one(size);
+/// Whether the dims lie one over the other without gaps whatever their sizes are, so that nothing
+/// needs to be asked of a size: each stride is the product of the sizes below it.
+bool is_dense_at_all_sizes(const TensorType& type) {
+  std::vector<std::size_t> left;
+  for (std::size_t i = 0; i < type.rank(); ++i) {
+    if (type.sizes[i] != SymExpr(1)) left.push_back(i);
+  }
+  for (SymExpr next = 1; !left.empty();) {
+    const auto dim =
+        std::ranges::find_if(left, [&](std::size_t i) { return type.strides[i] == next; });
+    if (dim == left.end()) return false;
+    next *= type.sizes[*dim];
+    left.erase(dim);
+  }
+  return true;
 }
 
 }  // namespace
 
 bool is_dense(Inference& in, const TensorType& type) {
-  if (is_contiguous(type)) return true;
+  if (is_contiguous(type) || is_dense_at_all_sizes(type)) return true;
   std::vector<std::size_t> order;
   for (std::size_t i = 0; i < type.rank(); ++i) {
-    if (has_a_stride(in, type.sizes[i])) order.push_back(i);
+    if (type.sizes[i] != SymExpr(0) && type.sizes[i] != SymExpr(1)) order.push_back(i);
   }
   std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
     return in.less(type.strides[a], type.strides[b]);
   });
   SymExpr next = 1;
   for (std::size_t i : order) {
-    if (!in.equal(type.strides[i], next, false)) return false;
-    next *= type.sizes[i];
+    // A dim that lies where it belongs may be of one element too: nothing is asked of it.
+    if (in.equal(type.strides[i], next, false)) {
+      next *= type.sizes[i];
+    } else if (!in.is_one(type.sizes[i])) {
+      return false;
+    }
   }
   return true;
 }
 
 bool overlaps(Inference& in, const TensorType& type) {
-  if (is_contiguous(type)) return false;
+  if (is_contiguous(type) || is_dense_at_all_sizes(type)) return false;
   std::vector<std::size_t> order;
   for (std::size_t i = 0; i < type.rank(); ++i) {
     if (!in.is_one(type.sizes[i])) order.push_back(i);
@@ -261,7 +277,9 @@ bool is_channels_last(Inference& in, const TensorType& type) {
   if (type.rank() != 4 && type.rank() != 5) return false;
   const std::vector<SymExpr> strides = channels_last_strides(type.sizes);
   for (std::size_t i = 0; i < type.rank(); ++i) {
-    if (!in.is_one(type.sizes[i]) && !in.equal(type.strides[i], strides[i], false)) return false;
+    const bool lies_there = type.strides[i] == strides[i] || in.is_one(type.sizes[i]) ||
+                            in.equal(type.strides[i], strides[i], false);
+    if (!lies_there) return false;
   }
   return true;
 }

@@ -63,6 +63,28 @@ TEST_CASE("what a hint decides becomes a guard") {
   CHECK(to_string(*g.graph.interface.guards[0].condition) == "s0 == s1");
 }
 
+TEST_CASE("dims that lie densely at every size are not asked for one row") {
+  TorchGraph g;
+  const SymExpr rows = g.symbol("s0", 8);
+  g.graph.interface.symbols.back().minimum = 1;
+  const ValueId x = g.input({rows, 5, 4, 3});
+  const ValueId heads =
+      g.call("aten.transpose.int",
+             {{"self", g.value(x)}, {"dim0", std::int64_t{1}}, {"dim1", std::int64_t{2}}});
+  CHECK(type_of(g, heads) == "float32[s0, 4, 5, 3] strides [60, 3, 12, 1]");
+  const ValueId attended =
+      g.call("aten.scaled_dot_product_attention.default",
+             {{"query", g.value(heads)}, {"key", g.value(heads)}, {"value", g.value(heads)}});
+  CHECK(type_of(g, attended) == type_of(g, heads));
+  CHECK(type_of(g, g.call("aten.relu.default", {{"self", g.value(heads)}})) == type_of(g, heads));
+  CHECK(g.graph.interface.guards.empty());
+  // Of two dims with one stride only one can have more than one element.
+  const ValueId rolled = g.input({rows, 4});
+  g.graph.values[rolled].type.strides = {SymExpr(1), SymExpr(1)};
+  g.call("aten.relu.default", {{"self", g.value(rolled)}});
+  CHECK(!g.graph.interface.guards.empty());
+}
+
 TEST_CASE("arguments that do not fit are named") {
   TorchGraph g;
   ValueId a = g.input({SymExpr(3)}), b = g.input({SymExpr(4)});
@@ -103,7 +125,8 @@ TEST_CASE("what a rule leaves to torch is no wrong rule") {
   // A division of integers gives the default dtype, which a program may change.
   recorded("aten.div.Tensor", {{"self", g.value(x)}, {"other", 3.0}}, DType::float64);
   CHECK(ops::check_rules(g.graph).size() == 1);
-  Guard guard{GuardKind::global_state};
+  Guard guard;
+  guard.kind = GuardKind::global_state;
   SourceTable& sources = g.graph.interface.sources;
   const SourceId module = sources.intern({SourceKind::module, kNoSource, "torch._C", 0, {}});
   guard.source = sources.intern({SourceKind::attribute, module, "get_default_dtype", 0, {}});
