@@ -19,14 +19,24 @@ namespace {
 constexpr std::int64_t kMostPoints = std::int64_t{1}
                                      << 20;  ///< iterations that are worth enumerating
 
+/// Whether it names a size of a tensor that exists, of which no most is known, or what data decides
+/// below such a size.
+bool has_no_bound(const SymExpr& expression, const RangeFacts& facts, int depth = 0) {
+  constexpr int kDeepest = 8;  // what is bounded by what is bounded …
+  bool unbounded = false;
+  expression.for_each_symbol([&](std::string_view name) {
+    if (unbounded || depth > kDeepest) return;
+    const SymRange range = facts.of(name);
+    unbounded = !range.upper || has_no_bound(*range.upper, facts, depth + 1);
+  });
+  return unbounded;
+}
+
 /// Bounds that no number of 64 bits left on the way. Symbols without bounds are sizes of tensors
 /// that exist.
 bool is_finite(const SymExpr& expression, const RangeFacts& facts) {
   constexpr std::int64_t kLimit = std::int64_t{1} << 62;
-  bool unbounded = false;
-  expression.for_each_symbol(
-      [&](std::string_view name) { unbounded = unbounded || !facts.of(name).upper; });
-  if (unbounded) return true;
+  if (has_no_bound(expression, facts)) return true;
   Interval range = bounds(expression, facts);
   return range.lower > -kLimit && range.upper < kLimit;
 }

@@ -52,5 +52,30 @@ TEST_CASE("an index that grows unevenly is not taken to lie between its ends") {
   CHECK_FALSE(inside_behind_the_first_row(bulge, (kRows - 1) * kColumns));
 }
 
+TEST_CASE("a place of data is inside of as many rows as a size says, in loops of constant length") {
+  RangeFacts sizes;
+  sizes.set("s0", {SymExpr(2), std::nullopt});
+  Loop loop;
+  loop.variable = "i0";
+  loop.extent = 4;
+  AccessProver prover(sizes);
+  prover.enter(loop);
+  const SymExpr rows = SymExpr::symbol("s0");
+  Instruction place = instruction("load", 0, DType::int64);
+  Instruction least = instruction("constant", 1, DType::int64);
+  least.immediate = std::int64_t{0};
+  Instruction most = instruction("index", 2, DType::int64);
+  most.index = rows - 1;
+  Instruction above = instruction("maximum", 3, DType::int64);
+  above.operands = {0, 1};
+  Instruction between = instruction("minimum", 4, DType::int64);
+  between.operands = {3, 2};
+  for (const Instruction& each : {place, least, most, above, between}) prover.learn(each);
+  const SymExpr index = SymExpr::symbol("v4") * 4 + SymExpr::symbol("i0");
+  CHECK(prover.inside(index, 0, rows * 4 - 1, -1));
+  CHECK_FALSE(prover.inside(index, 0, rows * 4 - 2, -1));
+  CHECK_FALSE(prover.inside(index, 1, rows * 4 - 1, -1));
+}
+
 }  // namespace
 }  // namespace penstock::fusion
