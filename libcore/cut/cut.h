@@ -14,7 +14,7 @@ struct CutOptions {
   /// What a saved byte costs, in picoseconds: more is computed again for a higher price.
   double byte_price = 0;
   /// The most that may be saved, as a fraction of what is saved where bytes cost nothing.
-  std::optional<double> memory_budget;
+  std::optional<double> memory_budget = {};
   bool curve = false;  ///< work out CutReport::curve
 };
 

@@ -20,7 +20,7 @@ struct DecomposeOptions {
   /// Merge, fold and drop what is redundant. Off: the decompositions alone, node by node.
   bool simplify = true;
   const Differentiation* differentiation = nullptr;  ///< null: the graph computes no gradients
-  KeepsNode keeps_node;                              ///< nodes that stay whole; empty: none
+  KeepsNode keeps_node = {};                         ///< nodes that stay whole; empty: none
   Budget* budget = nullptr;                          ///< asked whether to go on; null: always
 };
 

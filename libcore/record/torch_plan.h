@@ -43,10 +43,10 @@ constexpr ValueId planned_value(std::size_t at) {
 struct PlannedNode {
   std::string op;
   std::vector<NamedArgument> args;
-  std::vector<ValueId> values;     ///< all values among the arguments
-  std::optional<TensorType> type;  ///< of a result that never becomes a Python object
-  bool lacks_dtype = false;        ///< takes a dtype and was given none: torch chose it
-  std::vector<TensorType> types;   ///< of several results that never become Python objects
+  std::vector<ValueId> values;         ///< all values among the arguments
+  std::optional<TensorType> type;      ///< of a result that never becomes a Python object
+  bool lacks_dtype = false;            ///< takes a dtype and was given none: torch chose it
+  std::vector<TensorType> types = {};  ///< of several results that never become Python objects
 };
 
 /// Nested lists or tuples of numbers, or a number alone, of which a tensor is made.

@@ -31,9 +31,8 @@ bool has_kernel(const std::string& op, const char* key) {
 /// "aten::conv2d.padding" is one of {"conv2d"}.
 template <std::size_t N>
 bool is_one_of(const std::string_view (&names)[N], std::string_view op) {
-  op.remove_prefix(op.find("::") + 2);
-  op = op.substr(0, op.find('.'));
-  return std::ranges::find(names, op) != std::end(names);
+  const std::size_t name = op.find("::") + 2;
+  return std::ranges::find(names, op.substr(name, op.find('.', name) - name)) != std::end(names);
 }
 
 // AT_FORALL_LOWER_PRECISION_FP and the promoting ops of AutocastCPU; every other kernel that is

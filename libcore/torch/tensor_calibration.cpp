@@ -379,7 +379,7 @@ void TensorBridge::Abi::find_keys(PyObject* scratch, PyObject* other) {
     return bits;
   };
   PyErr_Clear();
-  if (!view_keys_seen || *view_keys_seen == *keys ||
+  if (!keys || !view_keys_seen || *view_keys_seen == *keys ||
       !read_safely(this->words(scratch), words.data(), sizeof words) ||
       !read_safely(this->words(view.get()), view_words.data(), sizeof view_words)) {
     return;

@@ -81,7 +81,7 @@ class StepTrial {
     std::shared_ptr<Gate> gate;
     std::string key;
     int calls = 0;  ///< since the last engine run
-    PartOfRound round;
+    PartOfRound round = {};
   };
   struct Round {
     Gate::Turn turn = Gate::Turn::plain;

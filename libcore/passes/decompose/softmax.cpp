@@ -113,7 +113,8 @@ struct AttentionOperands {
   bool causal = false;
   double scale = 1;
   DType dtype;
-  std::optional<ValueId> noise;  ///< what dropout multiplies the weights by: (batch, rows, columns)
+  /// What dropout multiplies the weights by: (batch, rows, columns).
+  std::optional<ValueId> noise = {};
 };
 
 /// `length` elements of a dim from `start` on; all of them are the tensor as it is.

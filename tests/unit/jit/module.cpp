@@ -92,6 +92,7 @@ class CallDriver {
         ++found["finished"];
         return python::Entry::finished;
       case capture::Finish::plain:
+      case capture::Finish::refused:
         ++found["plain"];
         return python::Entry::native_told;
       case capture::Finish::no:

@@ -53,6 +53,11 @@ Result<std::shared_ptr<SharedObject>> open(const std::string& elf) {
   return SharedObject::open(elf, "test", [](std::string_view) { return Result<void>(); });
 }
 
+/// What the C function behind `kernel`, of no parameters, returns.
+int call(penstock_kernel kernel) {
+  return reinterpret_cast<int (*)()>(reinterpret_cast<void*>(kernel))();
+}
+
 }  // namespace
 
 TEST_CASE("plain code is opened, and stays as it was looked at") {
@@ -66,7 +71,7 @@ TEST_CASE("plain code is opened, and stays as it was looked at") {
   });
   REQUIRE(object.has_value());
   CHECK((*object)->elf().data() == seen.data());
-  CHECK(reinterpret_cast<int (*)()>((*object)->function("f0"))() == 7);
+  CHECK(call((*object)->function("f0")) == 7);
   const bool is_missing = (*object)->function("f1") == nullptr;
   CHECK(is_missing);
   auto refused = SharedObject::open(
@@ -102,7 +107,7 @@ TEST_CASE("no file is taken for another that had its descriptor") {
   for (int i = 0; i < 200; ++i) {
     auto object = open(compiled_number(i % 4));
     REQUIRE(object.has_value());
-    CHECK(reinterpret_cast<int (*)()>((*object)->function("f0"))() == i % 4);
+    CHECK(call((*object)->function("f0")) == i % 4);
     if (i % 3 != 0) kept.push_back(*object);
   }
 }

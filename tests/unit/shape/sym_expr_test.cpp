@@ -158,7 +158,7 @@ TEST_CASE("a division by zero has no value") {
 
 TEST_CASE("the least number is read as it is written") {
   const std::string least = "-9223372036854775808";
-  for (const std::string text :
+  for (const std::string& text :
        {least, "s0" + least, "s0" + least + "*s1", least + "*s0", "-2" + least}) {
     const auto read = parse_sym_expr(text);
     REQUIRE(read.has_value());
