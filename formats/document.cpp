@@ -8,8 +8,8 @@ namespace penstock::formats {
 
 namespace {
 
-constexpr std::string_view kKinds[] = {"program",   "graph",   "break",  "skip",
-                                       "recompile", "restart", "result", "end"};
+constexpr std::string_view kKinds[] = {"program", "graph",   "break",  "skip", "recompile",
+                                       "restart", "backend", "result", "end"};
 static_assert(std::size(kKinds) == std::variant_size_v<Document>);
 
 /// The tool that makes each level, in the order of the levels.

@@ -10,6 +10,7 @@
 
 #include "bundle/kernel_bundle.h"
 #include "fusion/loop_program.h"
+#include "ir/backend_event.h"
 #include "ir/event.h"
 #include "ir/graph.h"
 #include "partition/placed_graph.h"
@@ -57,6 +58,12 @@ struct RecompileDocument {
 
 struct RestartDocument {
   RestartEvent event;
+  Meta meta;
+};
+
+/// Which compiler runs a graph, and why another one does not. Its times stand under meta.
+struct BackendDocument {
+  BackendEvent event;
   Meta meta;
 };
 
@@ -128,8 +135,9 @@ struct EndDocument {
   Meta meta;
 };
 
-using Document = std::variant<ProgramDocument, GraphDocument, BreakDocument, SkipDocument,
-                              RecompileDocument, RestartDocument, ResultDocument, EndDocument>;
+using Document =
+    std::variant<ProgramDocument, GraphDocument, BreakDocument, SkipDocument, RecompileDocument,
+                 RestartDocument, BackendDocument, ResultDocument, EndDocument>;
 
 /// "program", "graph", "break", …
 std::string_view kind(const Document& document);

@@ -72,10 +72,12 @@ Json encode_event(const BreakEvent& event);
 Json encode_event(const SkipEvent& event);
 Json encode_event(const RecompileEvent& event);
 Json encode_event(const RestartEvent& event);
+Json encode_event(const BackendEvent& event, Json& meta);
 BreakEvent decode_break(Record& record);
 SkipEvent decode_skip(Record& record);
 RecompileEvent decode_recompile(Record& record);
 RestartEvent decode_restart(Record& record);
+BackendEvent decode_backend(Record& record, Json& meta);
 EntryId decode_entry_id(const Field& field);
 
 // interface.cpp

@@ -24,6 +24,9 @@ struct Encoder {
     if (auto spent = interface_of(document).capture_ns; spent != 0) meta["capture_ns"] = spent;
     return out;
   }
+  Json operator()(const BackendDocument& document) const {
+    return encode_event(document.event, meta);
+  }
   template <class EventDocument>
   Json operator()(const EventDocument& document) const {
     return encode_event(document.event);
@@ -82,6 +85,7 @@ std::optional<Document> decode_kind(Record& record, Json& meta) {
   if (name == "skip") return SkipDocument{decode_skip(record), {}};
   if (name == "recompile") return RecompileDocument{decode_recompile(record), {}};
   if (name == "restart") return RestartDocument{decode_restart(record), {}};
+  if (name == "backend") return BackendDocument{decode_backend(record, meta), {}};
   if (name == "result") return decode_result(record, meta);
   if (name == "end") return decode_end(record, meta);
   kind.fail(fmt::format("'{}' is no kind of document", name.substr(0, 80)));

@@ -123,4 +123,40 @@ RestartEvent decode_restart(Record& record) {
   return event;
 }
 
+/// What it took, and who found out, stand under meta.
+Json encode_event(const BackendEvent& event, Json& meta) {
+  Json out{{"id", to_string(event.id)},
+           {"backend", event.backend},
+           {"outcome", to_string(event.outcome)}};
+  if (!event.version.empty()) out["backend_version"] = event.version;
+  if (!event.reason.empty()) out["reason"] = event.reason;
+  if (event.backend_ns != 0) meta["backend_ns"] = event.backend_ns;
+  if (event.own_ns != 0) meta["own_ns"] = event.own_ns;
+  if (event.remembered) meta["remembered"] = true;
+  return out;
+}
+
+BackendEvent decode_backend(Record& record, Json& meta) {
+  const auto take = [&](const char* key) {
+    const auto found = meta.find(key);
+    Json value = found == meta.end() ? Json() : *found;
+    if (found != meta.end()) meta.erase(found);
+    return value;
+  };
+  const auto nanoseconds = [&](const char* key) {
+    const Json value = take(key);
+    return value.is_number_integer() ? value.get<std::int64_t>() : 0;
+  };
+  BackendEvent event;
+  event.id = decode_entry_id(record.required("id"));
+  event.backend = record.required("backend").text();
+  event.outcome = read_name(record.required("outcome"), backend_outcome_from_name, "outcome");
+  event.version = record.text_or("backend_version", {});
+  event.reason = record.text_or("reason", {});
+  event.backend_ns = nanoseconds("backend_ns");
+  event.own_ns = nanoseconds("own_ns");
+  event.remembered = take("remembered") == Json(true);
+  return event;
+}
+
 }  // namespace penstock::formats

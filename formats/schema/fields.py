@@ -433,6 +433,14 @@ DOCUMENTS = {
         ("reason", "text", "the assumption that was wrong"),
         ("location?", "location", "where that came out"),
     ]),
+    "backend": ("What came of a graph and a compiler that is not penstock's; the last one of the two holds.", [
+        ("id", "id", "of the entry"),
+        ("backend", "text", "the back end's name; see penstock-backend(7)"),
+        ("backend_version?", "text", "as it says"),
+        ("outcome", "runs|slower|untried|missing|declined|crashed|hung|failed|differs|changed",
+         "runs: it runs the calls; changed: what it was compiled for holds no more"),
+        ("reason?", "text", "why it does not run them"),
+    ]),
     "result": ("What came of running one graph on its recorded inputs.", [
         ("id", "id", "of the graph"),
         ("name", "text", "qualified name of the function"),

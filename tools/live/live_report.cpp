@@ -157,6 +157,8 @@ Result<report::Report> LiveReport::since_mark() {
   filter_first(report.skips, mark_.skips, [](const SkipEvent&) { return false; });
   filter_first(report.recompiles, mark_.recompiles, [](const RecompileEvent&) { return false; });
   filter_first(report.restarts, mark_.restarts, [](const RestartEvent&) { return false; });
+  std::erase_if(report.backends,
+                [&](const BackendEvent& event) { return !called.contains(to_string(event.id)); });
   formats::EndDocument end = tools::end_document(*counts, now);
   std::erase_if(end.calls, [&](const auto& row) { return !called.contains(to_string(row.id)); });
   report::add(end, report, report::Depth::steps);

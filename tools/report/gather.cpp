@@ -193,6 +193,13 @@ struct Add {
   void operator()(const formats::RestartDocument& document) const {
     report.restarts.push_back(document.event);
   }
+  void operator()(const formats::BackendDocument& document) const {
+    const BackendEvent& event = document.event;
+    std::erase_if(report.backends, [&](const BackendEvent& known) {
+      return known.id == event.id && known.backend == event.backend;
+    });
+    report.backends.push_back(event);
+  }
   void operator()(const formats::ResultDocument& document) const {
     const auto graph = std::ranges::find(
         report.graphs, document.id, [](const GraphEntry& entry) { return entry.interface.id; });

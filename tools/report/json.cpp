@@ -53,6 +53,13 @@ Json encode(const RestartEvent& event) {
       {"id", to_string(event.id)}, {"reason", event.reason}, {"location", encode(event.location)}};
 }
 
+Json encode(const BackendEvent& event) {
+  return {{"id", to_string(event.id)},      {"backend", event.backend},
+          {"version", event.version},       {"outcome", to_string(event.outcome)},
+          {"reason", event.reason},         {"remembered", event.remembered},
+          {"backend_ns", event.backend_ns}, {"own_ns", event.own_ns}};
+}
+
 Json encode(const Summary& sum) {
   return {{"graphs", sum.graphs},
           {"graph_calls", sum.graph_calls},
@@ -169,6 +176,7 @@ std::string to_json(const Report& report, bool pretty) {
                 {"skips", encode_all(report.skips)},
                 {"recompiles", encode_all(report.recompiles)},
                 {"restarts", encode_all(report.restarts)},
+                {"backends", encode_all(report.backends)},
                 {"gates", encode_gates(report.end)},
                 {"entries", encode_entries(report.end)},
                 {"times", encode_times(report.end)},

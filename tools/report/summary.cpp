@@ -46,6 +46,17 @@ std::string gate_text(const GateReport& gate) {
   return {};
 }
 
+std::string backend_text(const BackendEvent& event) {
+  const bool runs = event.outcome == BackendEvent::Outcome::runs;
+  std::string text = event.backend + (event.version.empty() ? "" : " " + event.version) + " ";
+  text += runs ? std::string("runs the calls") : std::string(to_string(event.outcome));
+  if (!event.reason.empty()) text += ": " + event.reason;
+  if (event.backend_ns == 0 || event.own_ns == 0) return text;
+  return text + fmt::format("{} {} a call, penstock's code {}{}", event.reason.empty() ? ":" : ",",
+                            duration(event.backend_ns), duration(event.own_ns),
+                            event.remembered ? ", measured by an earlier process" : "");
+}
+
 Summary summarize(const Report& report) {
   Summary sum;
   auto calls = calls_by_entry(report);

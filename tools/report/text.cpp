@@ -145,6 +145,7 @@ class Printer {
     const GraphEntry& first = report_.graphs[segment.front()];
     print_first_line(first);
     print_gate(first, "  gate: ");
+    print_backends(first, "  back end: ");
     out_ += listing(first).text(options_.table_width, "  ");
     if (options_.guards) print_guards(first.interface);
     print_saved(first.interface);
@@ -154,6 +155,7 @@ class Printer {
       print_first_line(graph);
       wrapped("    ", difference_from(first, graph));
       print_gate(graph, "    gate: ");
+      print_backends(graph, "    back end: ");
       if (options_.guards) print_guards(graph.interface);
     }
     out_ += '\n';
@@ -194,6 +196,12 @@ class Printer {
     const auto found = calls_.find(to_string(graph.interface.id));
     const std::string text = found == calls_.end() ? std::string() : gate_text(found->second->gate);
     if (!text.empty()) line("{}{}", head, text);
+  }
+
+  void print_backends(const GraphEntry& graph, const std::string& head) {
+    for (const BackendEvent& event : report_.backends) {
+      if (event.id == graph.interface.id) wrapped(head, backend_text(event));
+    }
   }
 
   void print_guards(const Interface& interface) {
@@ -290,6 +298,8 @@ class Printer {
     for (const GraphEntry& graph : report_.graphs) {
       if (options_.summary)
         print_gate(graph, fmt::format("[{}] gate: ", to_string(graph.interface.id)));
+      if (options_.summary)
+        print_backends(graph, fmt::format("[{}] back end: ", to_string(graph.interface.id)));
       if (!graph.shares) {
         line("[{}] could not be placed: {}", to_string(graph.interface.id), graph.not_placed);
       }

@@ -147,6 +147,30 @@ TEST_CASE("a file outside of the program's folder is named from its outermost pa
   fs::remove_all(work);
 }
 
+TEST_CASE("what came of a back end is read as it was written, its times under meta") {
+  BackendDocument document;
+  document.event = {{3, 1, 0}, "own", "1.2", BackendEvent::Outcome::slower, "r", true, 20, 10};
+  for (const Encoding encoding : {Encoding::json, Encoding::cbor}) {
+    WriteOptions options;
+    options.encoding = encoding;
+    const BackendEvent event =
+        std::get<BackendDocument>(read(encode(Document(document), options).value())).event;
+    CHECK(event.id == EntryId{3, 1, 0});
+    CHECK(event.backend == "own");
+    CHECK(event.version == "1.2");
+    CHECK(event.outcome == BackendEvent::Outcome::slower);
+    CHECK(event.reason == "r");
+    CHECK(event.remembered);
+    CHECK(event.backend_ns == 20);
+    CHECK(event.own_ns == 10);
+    options.strip_meta = true;
+    const BackendEvent bare =
+        std::get<BackendDocument>(read(encode(Document(document), options).value())).event;
+    CHECK_FALSE(bare.remembered);
+    CHECK(bare.backend_ns == 0);
+  }
+}
+
 TEST_CASE("hostile documents give diagnostics, never a crash") {
   std::mt19937 random(1);
   std::vector<std::string> seeds{written(rich_graph(), Encoding::json),

@@ -24,6 +24,11 @@ function verdictChips(report, graph) {
   const chips = [];
   if (graph.ends) chips.push(chip("breaks " + graph.ends, "break"));
   if (gate) chips.push(chip(gate.verdict === "refused" ? "refused: plain Python is faster" : gate.verdict, gate.verdict === "refused" ? "bad" : gate.verdict));
+  for (const event of report.backends.filter((row) => row.id === graph.id)) {
+    const made = chip(event.outcome === "runs" ? "run by " + event.backend : event.backend + " " + event.outcome, event.outcome === "runs" ? "library" : "");
+    made.title = event.reason;
+    chips.push(made);
+  }
   if (graph.no_steps || graph.not_placed) chips.push(chip("not compiled", "bad"));
   else if (graph.shares && graph.shares.fallback) chips.push(chip(graph.shares.fallback + " ops in torch", "fallback"));
   else if (graph.shares) chips.push(chip("whole", "compiled"));
