@@ -40,7 +40,8 @@ ARROWS = {
     "jit/gate": ["torch", "pipeline"],
     "jit/restore": ["capture", "runtime"],
     "jit/executors": ["jit/gate", "jit/restore"],
-    "jit": ["jit/executors", "heap"],
+    "jit/backends": ["jit/executors"],
+    "jit": ["jit/backends", "heap"],
 }
 
 # the folders beside libcore: those above each, of which it may include nothing

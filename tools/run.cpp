@@ -43,6 +43,14 @@ Result<void> check_use(bool is_program, const RunProgramOptions& program,
     return wrong("--watch shows a program that runs, and these are documents",
                  "Make a page of documents with `penstock report --html=FILE`.");
   }
+  if (!is_program && !program.backend.empty()) {
+    return wrong("--backend is for programs, and these are documents",
+                 "Write a graph for another compiler with `penstock convert --emit=onnx`.");
+  }
+  if (is_program && program.backend == "auto" && program.program.deterministic) {
+    return wrong("--backend=auto chooses by measurement, and --deterministic forbids that",
+                 "Name one back end, or leave one of the two out.");
+  }
   if (!is_program) return {};
   const std::pair<bool, const char*> given[] = {{documents.check, "--check"},
                                                 {documents.bench, "--bench"},
@@ -92,6 +100,13 @@ void declare(CommandLine& options, RunProgramOptions& program) {
                   "Serve a Python that runs already and has the other end of SOCKET, a descriptor: "
                   "what penstock.start() and notebooks do. The program's name is a name only.",
                   3);
+  options.text("--backend", program.backend, "NAME",
+               "Hand graphs to another compiler: iree, onnxruntime, openvino, torch-inductor, or a "
+               "command of yours, penstock-backend(7); auto: to the one that is measured to be the "
+               "fastest, penstock's own among them.");
+  options.real("--backend-time-limit", program.backend_seconds, "SECONDS",
+               "With --backend: what takes longer for a graph is ended, and penstock's own code "
+               "runs it (300).");
   options.integer("--threads", program.threads, "N", "Use N threads.");
 }
 

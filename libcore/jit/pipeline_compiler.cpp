@@ -6,12 +6,14 @@
 #include "autodiff/saved_operands.h"
 #include "heap/file_pages.h"
 #include "ir/device.h"
+#include "jit/backends/backend_executor.h"
 #include "jit/executors/chained_executor.h"
 #include "jit/executors/gradient_executor.h"
 #include "jit/executors/gradient_paths.h"
 #include "jit/executors/gradient_stages.h"
 #include "jit/executors/torch_device.h"
 #include "jit/executors/torch_random.h"
+#include "jit/gate/stored_verdicts.h"
 
 namespace penstock::jit {
 
@@ -63,6 +65,18 @@ std::string node_name(const OutputPlan& plan, const std::vector<Output>& capture
   return {};
 }
 
+/// All outputs, one behind the other.
+ReturnTree tuple_of_outputs(const Graph& graph) {
+  ReturnTree tuple;
+  tuple.kind = Recipe::Kind::tuple;
+  for (std::size_t i = 0; i < graph.outputs.size(); ++i) {
+    Recipe& item = tuple.items.emplace_back();
+    item.kind = Recipe::Kind::output;
+    item.index = static_cast<std::int32_t>(i);
+  }
+  return tuple;
+}
+
 /// An op of ours that nothing runs on a GPU: draws of random numbers.
 const FallbackCall* unknown_to_torch(const KernelBundle& bundle) {
   for (const BundleStep& step : bundle.steps) {
@@ -109,7 +123,50 @@ Result<std::unique_ptr<BundleExecutor>> PipelineCompiler::load(KernelBundle bund
   return executor;
 }
 
+void PipelineCompiler::offer_to(BackendOptions options) {
+  backends_ = std::make_shared<Backends>(std::move(options), store_);
+}
+
 Result<std::unique_ptr<Executor>> PipelineCompiler::compile(Graph graph) {
+  if (!backends_) return compile_own(std::move(graph));
+  if (device_of(graph).value_or("") == "cpu") return compile_offered(std::move(graph));
+  backends_->tell_all(graph.interface.id, BackendEvent::Outcome::untried,
+                      "the graph is not on the CPU");
+  return compile_own(std::move(graph));
+}
+
+/// Our own code, with the graph at hand for back ends.
+Result<std::unique_ptr<Executor>> PipelineCompiler::compile_offered(Graph graph) {
+  const TrimmedHeap trimmed(graph);
+  OfferedGraph offered;
+  const auto keys = StoredVerdicts::open(store_.directory(), "back ends");
+  if (keys) offered.key = (*keys)->key_of(graph);
+  auto plan = plan_outputs(graph);
+  if (!plan) return tl::unexpected(plan.error());
+  offered.graph = graph;
+  offered.graph.interface.returns = tuple_of_outputs(graph);
+  auto bundle = pipeline::compile(std::move(graph), options_, code_, trace_);
+  trimmed.give_back_pages();
+  if (!bundle) return tl::unexpected(bundle.error());
+  offered.bundle = bundle_of_call(*bundle, *plan);
+  offered.plan = *plan;
+  offered.versions = versions_;
+  offered.load = [this](KernelBundle call, OutputPlan of_outputs,
+                        runtime::FallbackRunner& runner) -> Result<std::unique_ptr<Executor>> {
+    return BundleExecutor::create(runtime_, versions_, std::move(call), blobs_,
+                                  std::move(of_outputs), &runner);
+  };
+  auto own = load(std::move(*bundle), std::move(*plan));
+  if (!own) return tl::unexpected(own.error());
+  if (offered.bundle.outputs.empty()) {
+    backends_->tell_all(offered.graph.interface.id, BackendEvent::Outcome::untried,
+                        "it makes no tensor but views of what it is given");
+    return own;
+  }
+  return offer_to_backends(backends_, std::move(*own), std::move(offered));
+}
+
+Result<std::unique_ptr<Executor>> PipelineCompiler::compile_own(Graph graph) {
   const TrimmedHeap trimmed(graph);
   auto plan = plan_outputs(graph);
   if (!plan) return tl::unexpected(plan.error());
@@ -123,6 +180,10 @@ Result<std::unique_ptr<Executor>> PipelineCompiler::compile(Graph graph) {
 
 Result<std::unique_ptr<Executor>> PipelineCompiler::compile_gradients(
     Graph graph, std::shared_ptr<Gate> gate, std::shared_ptr<StepTrial> trial) {
+  if (backends_) {
+    backends_->tell_all(graph.interface.id, BackendEvent::Outcome::untried,
+                        "torch records its gradients");
+  }
   const TrimmedHeap trimmed(graph);
   if (const Node* write = autodiff::write_to_what_torch_saved(graph))
     return failure(Code::PS0504, write->op + " writes what torch keeps for gradients");
@@ -132,7 +193,7 @@ Result<std::unique_ptr<Executor>> PipelineCompiler::compile_gradients(
   if (!first) return first;
   const bool second_records = records_gradients(stages->second, true);
   auto second = second_records ? compile_gradients(std::move(stages->second), gate, trial)
-                               : compile(std::move(stages->second));
+                               : compile_own(std::move(stages->second));
   if (!second) return second;
   return chain_executors(std::move(*first), std::move(*second), graph.interface.inputs.size(),
                          stages->handed);

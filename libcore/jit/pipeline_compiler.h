@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 
+#include "jit/backends/backends.h"
 #include "jit/executors/bundle_executor.h"
 #include "jit/executors/content_versions.h"
 #include "jit/executors/executor.h"
@@ -25,12 +26,17 @@ class PipelineCompiler final : public GraphCompiler {
                                                           pipeline::CompileOptions options,
                                                           bool deterministic, PassTrace& trace);
 
+  /// Graphs without gradients are offered to back ends from now on.
+  void offer_to(BackendOptions options);
+
   Result<std::unique_ptr<Executor>> compile(Graph graph) override;
   Result<std::unique_ptr<Executor>> compile_gradients(Graph graph, std::shared_ptr<Gate> gate,
                                                       std::shared_ptr<StepTrial> trial) override;
   void give_back_memory() override;
 
  private:
+  Result<std::unique_ptr<Executor>> compile_own(Graph graph);
+  Result<std::unique_ptr<Executor>> compile_offered(Graph graph);
   Result<std::unique_ptr<Executor>> compile_stage(Graph graph, std::shared_ptr<Gate> gate,
                                                   std::shared_ptr<StepTrial> trial);
   Result<std::unique_ptr<BundleExecutor>> load(KernelBundle bundle, OutputPlan plan);
@@ -48,6 +54,7 @@ class PipelineCompiler final : public GraphCompiler {
   PassTrace& trace_;
   std::shared_ptr<runtime::Runtime> runtime_ = std::make_shared<runtime::Runtime>();
   std::shared_ptr<ContentVersions> versions_ = std::make_shared<ContentVersions>();
+  std::shared_ptr<Backends> backends_;  ///< null: nobody asked for one
 };
 
 }  // namespace penstock::jit

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The tasks of examples/tasks and examples/ci, and the tutorial of the manual: every command ends well and prints what stands below it.
+"""The tasks of examples/tasks and examples/ci, and two pages of the manual, the tutorial and that on back ends: every command ends well and prints what stands below it.
 
     check_tasks.py BUILD-ROOT EXAMPLES PYTHON [--bless] [--only NAME]      PYTHON has torch and safetensors
 
@@ -107,7 +107,7 @@ def main() -> int:
     options.build, options.examples, options.python = (pathlib.Path(os.path.abspath(path)) for path in (options.build, options.examples, options.python))
     tasks = Tasks(options)
     for file in sorted([*options.examples.glob("tasks/*.md"), *options.examples.glob("ci/*.md"),
-                        *options.examples.parent.glob("man/penstock-tutorial.7.scd")]):
+                        *(options.examples.parent / f"man/penstock-{page}.7.scd" for page in ("backend", "tutorial"))]):
         if options.only in file.name:
             tasks.check(file)
     print(f"{tasks.passed} passed, {tasks.failed} failed")

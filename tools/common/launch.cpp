@@ -67,27 +67,6 @@ std::string search_path(const std::string& name) {
   return {};
 }
 
-/// The folder with the stub and the extensions: beside the tools in a build tree, else as
-/// installed.
-Result<std::filesystem::path> find_parts() {
-  std::error_code error;
-  const auto self = std::filesystem::read_symlink("/proc/self/exe", error);
-  std::vector<std::filesystem::path> candidates;
-  if (const char* named = getenv("PENSTOCK_PARTS")) candidates.emplace_back(named);
-  for (auto folder = self.parent_path(); folder.has_relative_path();
-       folder = folder.parent_path()) {
-    candidates.push_back(folder / "parts");
-    candidates.push_back(folder / "lib" / "penstock");
-    for (const auto& entry : std::filesystem::directory_iterator(folder / "lib", error)) {
-      candidates.push_back(entry.path() / "penstock");
-    }
-  }
-  for (const auto& folder : candidates) {
-    if (access((folder / "penstock_preload.so").c_str(), R_OK) == 0) return folder;
-  }
-  return failure(Code::PS0115, "penstock_preload.so is not beside the tools");
-}
-
 /// Memory behind a descriptor could not be had, for the reason in errno.
 tl::unexpected<Diagnostic> no_memory(std::string_view what) {
   if (errno == EMFILE || errno == ENFILE)
@@ -203,6 +182,25 @@ Result<int> make_shared_memory() {
 
 }  // namespace
 
+Result<std::string> find_parts() {
+  std::error_code error;
+  const auto self = std::filesystem::read_symlink("/proc/self/exe", error);
+  std::vector<std::filesystem::path> candidates;
+  if (const char* named = getenv("PENSTOCK_PARTS")) candidates.emplace_back(named);
+  for (auto folder = self.parent_path(); folder.has_relative_path();
+       folder = folder.parent_path()) {
+    candidates.push_back(folder / "parts");
+    candidates.push_back(folder / "lib" / "penstock");
+    for (const auto& entry : std::filesystem::directory_iterator(folder / "lib", error)) {
+      candidates.push_back(entry.path() / "penstock");
+    }
+  }
+  for (const auto& folder : candidates) {
+    if (access((folder / "penstock_preload.so").c_str(), R_OK) == 0) return folder.string();
+  }
+  return failure(Code::PS0115, "penstock_preload.so is not beside the tools");
+}
+
 void read_shared(int descriptor, LaunchOutcome& outcome) {
   if (pread(descriptor, &outcome.shared, sizeof(SharedBlock), 0) != sizeof(SharedBlock)) {
     outcome.shared = SharedBlock{};
@@ -257,7 +255,7 @@ Result<Handover> hand_over(const LaunchOptions& options) {
     close(*settings);
     return tl::unexpected(shared.error());
   }
-  return Handover{parts->string(), *settings, *shared};
+  return Handover{*parts, *settings, *shared};
 }
 
 Result<LaunchOutcome> launch(const LaunchOptions& options) {

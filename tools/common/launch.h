@@ -51,6 +51,10 @@ struct LaunchOutcome {
   int signal = 0;           ///< that killed it
 };
 
+/// The folder with the stub, the extensions and the back ends: beside the tools in a build tree,
+/// else as installed. PS0115.
+Result<std::string> find_parts();
+
 /// Finds the Python to run programs with: `named`, else $PENSTOCK_PYTHON, else
 /// $VIRTUAL_ENV/bin/python, else python3 or python on PATH. An absolute path, or PS0111.
 Result<std::string> find_python(const std::string& named);

@@ -11,13 +11,13 @@
 #include "ops/self_check.h"
 #include "python/hook.h"
 #include "tools/common/terminal.h"
+#include "tools/extension/kept_tensors.h"
 #include "tools/extension/modes.h"
 #include "torch/tensor_bridge.h"
 
 namespace penstock::tools {
 namespace {
 
-using python::PyRef;
 using python::Settings;
 
 CaptureCounts* counts() {
@@ -47,10 +47,6 @@ formats::WriteOptions options_of(const Settings& settings) {
   options.tensors = settings.get("no-tensors") != "1";
   options.directory = std::string(settings.get("directory"));
   return options;
-}
-
-PyRef call(PyObject* object, const char* method) {
-  return PyRef::steal(PyObject_CallMethod(object, method, nullptr));
 }
 
 }  // namespace
@@ -132,6 +128,10 @@ void DocumentSink::recompiled(const RecompileEvent& event) {
 
 void DocumentSink::restarted(const RestartEvent& event) {
   write(formats::RestartDocument{event, {}});
+}
+
+void DocumentSink::chose(const BackendEvent& event) {
+  write(formats::BackendDocument{event, {}});
 }
 
 void DocumentSink::left_root(const capture::RootTotals& totals) {
@@ -226,21 +226,7 @@ void DocumentSink::keep_tensors(const record::CapturedSegment& segment, Interfac
 
 /// The hash under which the tensor's elements are kept, or empty.
 std::string DocumentSink::keep(PyObject* tensor, const TensorType& type) {
-  auto bridge = torch::TensorBridge::get();
-  if (!store_ || !bridge || *bridge == nullptr || !(*bridge)->is_tensor(tensor)) return {};
-  PyRef plain = call(tensor, "detach");
-  if (plain) plain = call(plain.get(), "cpu");
-  if (plain) plain = call(plain.get(), "contiguous");
-  torch::TensorView view;
-  if (!plain || !(*bridge)->read(plain.get(), view)) {
-    PyErr_Clear();
-    return {};
-  }
-  formats::TensorBytes bytes{"data", type.dtype, {view.sizes.begin(), view.sizes.end()}, {}};
-  std::size_t count = 1;
-  for (std::int64_t size : bytes.sizes) count *= static_cast<std::size_t>(size);
-  bytes.bytes = {static_cast<const char*>(view.data), count * facts(type.dtype).size};
-  return put(bytes);
+  return store_ ? hash_or_loss(keep_tensor(*store_, tensor, type)) : std::string();
 }
 
 /// A number is kept as a tensor without dims.
@@ -260,7 +246,11 @@ std::string DocumentSink::keep_number(PyObject* number, DType dtype) {
 }
 
 std::string DocumentSink::put(const formats::TensorBytes& bytes) {
-  auto hash = formats::put_tensor(*store_, bytes);
+  return hash_or_loss(formats::put_tensor(*store_, bytes));
+}
+
+/// Behind the first failure no more tensors are kept.
+std::string DocumentSink::hash_or_loss(Result<std::string> hash) {
   if (hash) return *hash;
   lose(hash.error());
   store_.reset();

@@ -8,6 +8,7 @@
 #include "capture/entry_table.h"
 #include "formats/safetensors.h"
 #include "formats/stream.h"
+#include "ir/backend_event.h"
 #include "jit/gate/entry_count.h"
 #include "python/mode.h"
 #include "tools/common/capture_counts.h"
@@ -41,6 +42,7 @@ class DocumentSink final : public capture::GraphSink, public capture::EventSink 
   void works_on(const std::string& what) override { progress_.begins(what); }
   void worked() override { progress_.ends(); }
 
+  void chose(const BackendEvent& event);
   /// Adds time spent on compiling.
   void compiled(std::chrono::nanoseconds spent);
   /// Writes a new entry's graph. Where its calls are counted; null: there is no place left.
@@ -54,6 +56,7 @@ class DocumentSink final : public capture::GraphSink, public capture::EventSink 
   std::string keep(PyObject* tensor, const TensorType& type);
   std::string keep_number(PyObject* number, DType dtype);
   std::string put(const formats::TensorBytes& bytes);
+  std::string hash_or_loss(Result<std::string> hash);
   void write(const formats::Document& document);
   void lose(const Diagnostic& why);
 

@@ -17,6 +17,7 @@
 #include "jit/session.h"
 #include "python/hook.h"
 #include "runtime/perf_map.h"
+#include "tools/extension/backend_settings.h"
 #include "tools/extension/document_sink.h"
 #include "tools/extension/profile_module.h"
 
@@ -48,12 +49,16 @@ class Reporter {
 
   void operator()(const Diagnostic& diagnostic) const {
     const bool fatal = strict_ && is_defect(diagnostic.code);
-    if (fatal) flush_streams();  // what the program printed stands before
-    if (fatal || (!quiet_ && (verbose_ || !costs_only_speed(diagnostic.code))))
-      print(diagnostic, fatal);
-    if (!fatal) return;
+    if (!fatal) return tell(diagnostic);
+    flush_streams();  // what the program printed stands before
+    print(diagnostic, true);
     // The documents are complete but for `end`, which the parent process writes.
     _exit(kInternalError);
+  }
+
+  /// The same of what is no defect of penstock's.
+  void tell(const Diagnostic& diagnostic) const {
+    if (!quiet_ && (verbose_ || !costs_only_speed(diagnostic.code))) print(diagnostic, false);
   }
 
  private:
@@ -177,21 +182,26 @@ Result<std::unique_ptr<python::FrameDriver>> start_jit(const Settings& settings)
   const bool deterministic = settings.get("deterministic") == "1";
   pipeline::CompileOptions stages;
   stages.limits = limits_of(settings);
+  auto sink = std::make_unique<DocumentSink>(settings);
+  const Reporter report(settings);
   auto compiler = jit::PipelineCompiler::create(std::string(settings.get("store")), stages,
                                                 deterministic, phases);
   if (!compiler) return tl::unexpected(compiler.error());
+  auto backends = backend_options(
+      settings, *sink, [report](const Diagnostic& diagnostic) { report.tell(diagnostic); });
+  if (!backends) return tl::unexpected(backends.error());
+  if (*backends) (*compiler)->offer_to(std::move(**backends));
   std::unique_ptr<jit::VerdictMemory> verdicts;
   const bool self_check = settings.get("self-check") == "1";
   // Every entry is checked: none is refused, and what checks take is not weighed.
   if (!deterministic && !self_check) {
-    auto opened =
-        jit::StoredVerdicts::open(std::string(settings.get("store")), settings.get("handicap"));
+    const std::string conditions =
+        std::string(settings.get("handicap")) + std::string(settings.get("backend"));
+    auto opened = jit::StoredVerdicts::open(std::string(settings.get("store")), conditions);
     if (!opened) return tl::unexpected(opened.error());
     verdicts = std::move(*opened);
   }
-  auto sink = std::make_unique<DocumentSink>(settings);
   jit::ClientOptions options;
-  const Reporter report(settings);
   options.report = report;
   options.self_check = self_check;
   options.weighs_recompiles = settings.get("compile") == "auto";

@@ -5,6 +5,8 @@
 #include <unistd.h>
 
 #include <cstdlib>
+#include <filesystem>
+#include <map>
 #include <string_view>
 
 #include "tools/common/transform.h"
@@ -12,6 +14,7 @@
 #include "tools/live/live_report.h"
 #include "tools/live/watch.h"
 #include "tools/program/recording.h"
+#include "tools/run/find_backends.h"
 
 namespace penstock::tools {
 namespace {
@@ -33,6 +36,26 @@ Result<std::string> compiles_when(const RunProgramOptions& options) {
   if (std::string_view(asked) == "now" || std::string_view(asked) == "auto") return asked;
   return failure(Code::PS0101,
                  fmt::format("PENSTOCK_COMPILE is '{}': auto and now are known", asked));
+}
+
+/// What the program's process is told of back ends. Where none was found, a line says so.
+void add_backends(Stage& stage, const RunProgramOptions& options,
+                  std::map<std::string, std::string>& settings) {
+  if (options.backend.empty()) return;
+  auto found = find_backends(options.backend);
+  if (!found) {
+    found.error().severity = Severity::warning;
+    found.error().message += "; penstock's own code runs the graphs";
+    return stage.report(found.error());
+  }
+  std::string commands;
+  for (const FoundBackend& one : *found) commands += fmt::format("{}\t{}\n", one.name, one.file);
+  std::error_code error;
+  const auto self = std::filesystem::read_symlink("/proc/self/exe", error);
+  settings["backend"] = options.backend;
+  settings["backend-commands"] = commands;
+  settings["backend-seconds"] = fmt::format("{}", options.backend_seconds);
+  settings["backend-tool"] = (self.parent_path() / "penstock").string();
 }
 
 /// What the run came to, for --stats. The program's own process prints --time.
@@ -222,6 +245,7 @@ Result<LaunchOutcome> run_program(Stage& stage, const RunProgramOptions& options
   const auto compile = compiles_when(options);
   if (!compile) return tl::unexpected(compile.error());
   LaunchOptions launched = launch_options(stage, options, words, *compile);
+  add_backends(stage, options, launched.settings);
   if (options.attach > 0) return attach_program(stage, options, words, launched);
   if (options.watch) return watch_program(stage, options, words, launched);
   auto recording = begin_recording(stage, options.program, words);

@@ -19,6 +19,8 @@ struct RunProgramOptions {
   bool profile = false;           ///< measure the calls of every entry
   CompileLimits limits;           ///< for each entry
   double handicap = 0;            ///< milliseconds that the gate finds every entry slower by
+  std::string backend;            ///< a compiler that is not ours, or auto; empty: none
+  double backend_seconds = 300;   ///< that it may take for a graph
   int threads = 0;                ///< 0: torch's and OMP_NUM_THREADS's own choice
   bool watch = false;             ///< serve the page while the program runs …
   int watch_port = 0;             ///< … on this port; 0: a free one

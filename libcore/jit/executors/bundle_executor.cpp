@@ -115,7 +115,8 @@ BundleExecutor::BundleExecutor(const torch::TensorBridge& bridge,
 
 Result<std::unique_ptr<BundleExecutor>> BundleExecutor::create(
     std::shared_ptr<runtime::Runtime> runtime, std::shared_ptr<ContentVersions> versions,
-    KernelBundle bundle, runtime::BlobSource& blobs, OutputPlan plan) {
+    KernelBundle bundle, runtime::BlobSource& blobs, OutputPlan plan,
+    runtime::FallbackRunner* runner) {
   auto bridge = torch::TensorBridge::get();
   if (!bridge) return tl::unexpected(bridge.error());
   if (*bridge == nullptr) return failure(Code::PS0505, "torch is not imported");
@@ -147,7 +148,7 @@ Result<std::unique_ptr<BundleExecutor>> BundleExecutor::create(
   const bool calls_torch = std::ranges::any_of(bundle.steps, [](const BundleStep& step) {
     return std::holds_alternative<FallbackCall>(step);
   });
-  if (calls_torch && !made->plan_.input_writes.empty())
+  if (calls_torch && runner == nullptr && !made->plan_.input_writes.empty())
     made->fallback_.set_begin([own = made.get()] { return own->keep_written(); });
   made->device_index_ = gpu_index(bundle.device);
   const bool on_host = made->device_index_ < 0;
@@ -159,8 +160,8 @@ Result<std::unique_ptr<BundleExecutor>> BundleExecutor::create(
   made->fallback_.set_numbers(number_buffers(bundle));
   made->fallback_.set_device(made->device_index_);
   forget_recording(bundle.interface);
-  auto executor =
-      runtime::Executor::create(std::move(runtime), std::move(bundle), blobs, &made->fallback_);
+  auto executor = runtime::Executor::create(std::move(runtime), std::move(bundle), blobs,
+                                            runner != nullptr ? runner : &made->fallback_);
   if (!executor) return tl::unexpected(executor.error());
   made->executor_ = std::move(*executor);
   return made;

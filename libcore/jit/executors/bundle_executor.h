@@ -31,12 +31,12 @@ class BundleExecutor final : public Executor {
  public:
   /// `plan`: of the captured graph that `bundle` was compiled from; the bundle's outputs are the
   /// plan's made tensors, and behind them the contents of mutated inputs. `blobs` must outlive the
-  /// executor.
+  /// executor, and so must `runner`, which makes its fallback calls in the place of torch.
   static Result<std::unique_ptr<BundleExecutor>> create(std::shared_ptr<runtime::Runtime> runtime,
                                                         std::shared_ptr<ContentVersions> versions,
                                                         KernelBundle bundle,
-                                                        runtime::BlobSource& blobs,
-                                                        OutputPlan plan);
+                                                        runtime::BlobSource& blobs, OutputPlan plan,
+                                                        runtime::FallbackRunner* runner = nullptr);
   /// Not owned; null: nobody. Before the first run.
   void set_observer(RunObserver* observer) { observer_ = observer; }
 

@@ -17,19 +17,6 @@ namespace {
 
 using Verdict = GateReport::Verdict;
 
-/// Name and signature of the CPU.
-std::string cpu_name() {
-  unsigned words[13] = {};
-  unsigned unused = 0;
-  __get_cpuid(1, &words[12], &unused, &unused, &unused);
-  for (unsigned part = 0; part < 3; ++part) {
-    unsigned* to = words + part * 4;
-    __get_cpuid(0x80000002 + part, to, to + 1, to + 2, to + 3);
-  }
-  return fmt::format("{} {:x}", std::string(reinterpret_cast<const char*>(words), 48).c_str(),
-                     words[12]);
-}
-
 /// Changes with every build of this code: its file's time and size.
 std::string build_name() {
   Dl_info info;
@@ -57,6 +44,18 @@ std::optional<GateReport> read(std::string_view text) {
 }
 
 }  // namespace
+
+std::string cpu_name() {
+  unsigned words[13] = {};
+  unsigned unused = 0;
+  __get_cpuid(1, &words[12], &unused, &unused, &unused);
+  for (unsigned part = 0; part < 3; ++part) {
+    unsigned* to = words + part * 4;
+    __get_cpuid(0x80000002 + part, to, to + 1, to + 2, to + 3);
+  }
+  return fmt::format("{} {:x}", std::string(reinterpret_cast<const char*>(words), 48).c_str(),
+                     words[12]);
+}
 
 StoredVerdicts::StoredVerdicts(store::Store store, std::string_view conditions)
     : store_(std::move(store)),

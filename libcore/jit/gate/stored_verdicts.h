@@ -7,6 +7,9 @@
 
 namespace penstock::jit {
 
+/// Name and signature of the CPU.
+std::string cpu_name();
+
 /// Keeps the gate's verdicts in the store, by all that they depend on: the graph (ops, arguments
 /// and types), the CPU, the number of threads, the GPU and its driver where the graph runs there,
 /// and the build of penstock.
