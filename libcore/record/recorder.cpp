@@ -323,8 +323,12 @@ bool shows_hidden_base(const Graph& graph, ValueId id, PyObject* tensor) {
   return std::any_of(graph.nodes.rbegin(), graph.nodes.rend(), makes);
 }
 
-/// The name of the class of `tensor.grad_fn`; empty for a leaf.
+/// The name of the class of `tensor.grad_fn`; empty for a leaf, and for a view: torch makes a
+/// view's anew when it is asked for it behind a write, and judges writes to come by what it made.
 std::string grad_fn_of(PyObject* tensor) {
+  const PyRef base = PyRef::steal(PyObject_GetAttrString(tensor, "_base"));
+  PyErr_Clear();
+  if (!base || base.get() != Py_None) return {};
   const PyRef function = PyRef::steal(PyObject_GetAttrString(tensor, "grad_fn"));
   PyErr_Clear();
   if (!function || function.get() == Py_None) return {};

@@ -53,6 +53,8 @@ struct TensorBridge::Abi {
   /// a leaf: grad_fn is one of them.
   std::array<int, 8> graph_words{};
   int graph_word_count = 0;  ///< 0: not known
+  /// First word of what it points to for views, which may require gradients by their base.
+  std::uint64_t view_record = 0;
   /// Word of what the autograd word points to that is set once a tangent of forward mode was
   /// attached.
   int tangent_word = kUnknown;
@@ -79,6 +81,7 @@ struct TensorBridge::Abi {
   void find_autograd(PyObject* scratch, PyObject* other);
   void find_requires_grad(PyObject* scratch);
   void find_graph_words(PyObject* scratch);
+  void find_view_record(PyObject* scratch);
   void find_tangent(PyObject* scratch, PyObject* other);
   void find_keys(PyObject* scratch, PyObject* other);
   void find_record(PyObject* scratch, PyObject* other);
@@ -96,12 +99,14 @@ struct TensorBridge::Abi {
     return *static_cast<const std::uint64_t* const*>(handle(tensor));
   }
   /// Whether a tensor requires gradients: 1, 0, or -1 where its record does not tell. It does if it
-  /// is a leaf marked so, or if it has a grad_fn, which stands in one of the graph words.
+  /// is a leaf marked so, if it has a grad_fn, which stands in one of the graph words, or if it is
+  /// a view whose base has come to require them since.
   int grad_state(const std::uint64_t* words) const {
     const auto* record = reinterpret_cast<const std::uint64_t*>(words[autograd_word]);
     if (record == nullptr) return 0;
     if (requires_grad_byte == kUnknown || graph_word_count == 0) return -1;
     if (reinterpret_cast<const unsigned char*>(record)[requires_grad_byte] != 0) return 1;
+    if (record[0] == view_record) return -1;
     for (int i = 0; i < graph_word_count; ++i) {
       if (record[graph_words[i]] != 0) return -1;
     }

@@ -100,6 +100,7 @@ void TensorBridge::Abi::calibrate(PyObject* scratch, PyObject* other) {
   find_autograd(scratch, other);
   find_requires_grad(scratch);
   find_graph_words(scratch);
+  find_view_record(scratch);
   find_tangent(scratch, other);
   find_keys(scratch, other);
   find_record(scratch, other);
@@ -232,21 +233,45 @@ void TensorBridge::Abi::find_requires_grad(PyObject* scratch) {
   if (found != 1) requires_grad_byte = kUnknown;
 }
 
+namespace {
+
+/// Grad mode is on as long as this lives.
+class GradMode {
+ public:
+  GradMode() {
+    PyObject* torch = PyDict_GetItemString(PyImport_GetModuleDict(), "torch");
+    before_ = PyRef::steal(PyObject_CallMethod(torch, "is_grad_enabled", nullptr));
+    module_ = PyRef::steal(PyObject_GetAttrString(torch, "_C"));
+    is_on_ = before_ && set(Py_True);
+  }
+  ~GradMode() {
+    if (before_) set(before_.get());
+    PyErr_Clear();
+  }
+  GradMode(const GradMode&) = delete;
+  GradMode& operator=(const GradMode&) = delete;
+  bool is_on() const { return is_on_; }
+
+ private:
+  bool set(PyObject* mode) const {
+    return module_ && static_cast<bool>(PyRef::steal(
+                          PyObject_CallMethod(module_.get(), "_set_grad_enabled", "O", mode)));
+  }
+
+  PyRef before_, module_;
+  bool is_on_ = false;
+};
+
+}  // namespace
+
 /// What a copy made under grad mode has and a leaf has not.
 void TensorBridge::Abi::find_graph_words(PyObject* scratch) {
   if (requires_grad_byte == kUnknown) return;
-  PyObject* torch = PyDict_GetItemString(PyImport_GetModuleDict(), "torch");
-  const PyRef before = PyRef::steal(PyObject_CallMethod(torch, "is_grad_enabled", nullptr));
-  const PyRef module = PyRef::steal(PyObject_GetAttrString(torch, "_C"));
-  const auto set_mode = [&](PyObject* mode) {
-    return module && static_cast<bool>(PyRef::steal(
-                         PyObject_CallMethod(module.get(), "_set_grad_enabled", "O", mode)));
-  };
+  const GradMode mode;
   PyRef made;
   std::array<std::uint64_t, 32> leaf{}, result{};
   int length = 0;
-  if (before && set_mode(Py_True) &&
-      PyObject_SetAttrString(scratch, "requires_grad", Py_True) == 0) {
+  if (mode.is_on() && PyObject_SetAttrString(scratch, "requires_grad", Py_True) == 0) {
     made = PyRef::steal(PyObject_CallMethod(scratch, "clone", nullptr));
   }
   if (made && words(made.get())[autograd_word] != 0) {
@@ -267,9 +292,24 @@ void TensorBridge::Abi::find_graph_words(PyObject* scratch) {
       graph_words[graph_word_count++] = word;
     }
   }
-  if (before) set_mode(before.get());
   PyObject_SetAttrString(scratch, "requires_grad", Py_False);
   PyErr_Clear();
+}
+
+/// The record of a view is an object of a class of its own (DifferentiableViewMeta).
+void TensorBridge::Abi::find_view_record(PyObject* scratch) {
+  if (graph_word_count == 0) return;
+  const auto* plain = reinterpret_cast<const std::uint64_t*>(words(scratch)[autograd_word]);
+  const GradMode mode;
+  const PyRef view =
+      mode.is_on() ? PyRef::steal(PyObject_CallMethod(scratch, "view_as", "O", scratch)) : PyRef();
+  const auto* record =
+      view ? reinterpret_cast<const std::uint64_t*>(words(view.get())[autograd_word]) : nullptr;
+  if (plain != nullptr && record != nullptr && record[0] != plain[0]) {
+    view_record = record[0];
+  } else {
+    graph_word_count = 0;  // a view could not be told: torch is asked about every tensor
+  }
 }
 
 namespace {

@@ -5,6 +5,7 @@
 #include <unordered_set>
 
 #include "jit/executors/gradient_paths.h"
+#include "ops/draws.h"
 #include "ops/op.h"
 
 namespace penstock::jit {
@@ -141,6 +142,33 @@ std::unordered_set<std::size_t> written_memory(const Graph& graph, const Gradien
   return written;
 }
 
+/// Takes behind the boundary what fills memory of its own or shows it, where only nodes behind the
+/// boundary use that: memory that these write is not handed on to them then. Gives the boundary.
+std::ptrdiff_t sink_memory(Graph& graph, const GradientPaths& paths, std::ptrdiff_t boundary) {
+  std::unordered_set<std::size_t> used;  // by nodes that stay in front
+  std::vector<Node> front, behind;
+  for (std::ptrdiff_t i = boundary; i-- > 0;) {
+    Node& node = graph.nodes[static_cast<std::size_t>(i)];
+    std::unordered_set<std::size_t> touched;
+    bool stays = writes(node) || ops::draws(node) || node.results.size() != 1;
+    for (ValueId result : node.results) {
+      const Value& value = graph.values[result];
+      stays = stays || value.is_scalar || value.type.requires_grad;
+      touched.insert(paths.memory_of(result));
+    }
+    for (const NamedArgument& argument : node.args)
+      for_each_value(argument.value, [&](ValueId id) { touched.insert(paths.memory_of(id)); });
+    stays = stays || touched.size() != 1 || used.contains(*touched.begin());
+    if (stays) used.merge(touched);
+    (stays ? front : behind).push_back(std::move(node));
+  }
+  const auto stayed = static_cast<std::ptrdiff_t>(front.size());
+  std::ranges::reverse(front);
+  std::move(behind.rbegin(), behind.rend(), std::back_inserter(front));
+  std::ranges::move(front, graph.nodes.begin());
+  return stayed;
+}
+
 /// Some nodes of a graph as a graph.
 class Part {
  public:
@@ -210,6 +238,7 @@ std::optional<Stages> split_stages(const Graph& captured) {
   if (boundary < 0) boundary = bring_part_forward(graph);
   if (boundary <= 0) return std::nullopt;
   const GradientPaths paths(graph, std::vector<bool>(graph.outputs.size(), false));
+  boundary = sink_memory(graph, paths, boundary);
   const auto written = written_memory(graph, paths, boundary);
   const Uses uses(graph);
   std::vector<ValueId> handed;

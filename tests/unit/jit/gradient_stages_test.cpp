@@ -108,6 +108,35 @@ TEST_CASE("what was written in place is not handed on") {
   CHECK_FALSE(split_stages(g.graph).has_value());
 }
 
+TEST_CASE("memory that only the second part uses is made there") {
+  const auto split = [](bool used_in_front) {
+    GradientGraph g;
+    const ValueId x = g.leaf();
+    const ValueId both = g.apply(
+        "zeros.default", {{"size", TorchGraph::list({3})}, {"dtype", DType::float64}}, false);
+    const ValueId view = g.apply("alias.default", {{"self", g.value(both)}}, false);
+    if (used_in_front) g.unary("cos", both, false);
+    const ValueId doubled = g.unary("exp", x);
+    const ValueId written =
+        g.apply("copy_.default", {{"self", g.value(view)}, {"src", g.value(doubled)}});
+    for (const ValueId id : {both, view, written}) g.graph.values[id].type.storage = 7;
+    g.output(written);
+    g.output(doubled);
+    return split_stages(g.graph);
+  };
+  const auto apart = split(false);
+  REQUIRE(apart.has_value());
+  REQUIRE(apart->first.nodes.size() == 1);
+  CHECK(apart->first.nodes[0].op == "aten.exp.default");
+  CHECK(apart->handed == 1);
+  REQUIRE(apart->second.nodes.size() == 3);
+  CHECK(apart->second.nodes[0].op == "aten.zeros.default");
+  const auto together = split(true);
+  REQUIRE(together.has_value());
+  CHECK(together->first.nodes.size() == 4);
+  CHECK(together->handed == 2);  // the view and what fills it
+}
+
 TEST_CASE("only what torch records makes a segment one with gradients") {
   GradientGraph g;
   const ValueId x = g.leaf();
