@@ -56,6 +56,8 @@ def use(suite: Suite, programs: pathlib.Path, manuals: pathlib.Path) -> None:
     suite.check("a program gives its result", told == f"{[float(n * (n - 1)) for n in range(3, 12)]}\n", told)
     share = suite.command(penstock, "report", "--summary", "documents")
     suite.check("it was compiled", re.search(r"100\.0%.* 0\.0% ", share) is not None, share)
+    told = suite.command(penstock, "run", "--backend=nonesuch", str(program))
+    suite.check("the back ends are there", "onnxruntime" in told, told)
     attached = suite.work / "attached.py"
     attached.write_text("import penstock, torch\npenstock.start('--compile=now')\ndef f(x):\n    return (x * 2).relu().sum()\n"
                         "f(torch.ones(3))\nprint(float(f(torch.ones(3))), penstock.report('summary'))\n")
