@@ -10,7 +10,7 @@
 
 #include "formats/document.h"
 #include "fusion/contract.h"
-#include "ir/branch.h"
+#include "ir/control_steps.h"
 #include "ir/interface_verify.h"
 #include "ir/library_verify.h"
 #include "ir/memory_verify.h"
@@ -245,8 +245,8 @@ Result<void> verify_bundle(const KernelBundle& bundle) {
     check.broken("code", "kernels are called, but there is no code");
   }
   if (auto checked = check.finish(); !checked) return checked;
-  auto branches = verify_branches(branches_of(bundle.steps),
-                                  fmt::format("graph {}", to_string(bundle.interface.id)));
+  auto branches = verify_control_steps(control_steps_of(bundle.steps),
+                                       fmt::format("graph {}", to_string(bundle.interface.id)));
   if (!branches) return branches;
   const SizeValue sizes = recorded_sizes(bundle.interface.symbols);
   for (std::size_t i = 0; i < bundle.steps.size(); ++i) {

@@ -9,6 +9,7 @@
 #include "formats/diff.h"
 #include "ir/argument_text.h"
 #include "ir/call_location.h"
+#include "partition/contract.h"
 
 namespace penstock::formats {
 
@@ -196,14 +197,6 @@ class Steps {
   std::vector<DiffItem::Operand> writer_;  ///< of each buffer, as of now
   DiffItems items_;
 };
-
-/// The graph with its subgraphs, without regions.
-Graph whole_graph(const PlacedGraph& placed) {
-  Graph graph = placed.graph;
-  for (const PlacedGraph& subgraph : placed.subgraphs)
-    graph.subgraphs.push_back(whole_graph(subgraph));
-  return graph;
-}
 
 struct Lister {
   DiffItems operator()(const Graph& graph) const { return penstock::diff_items(graph); }

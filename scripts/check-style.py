@@ -27,7 +27,6 @@ LARGER = {
     "libcore/passes/decompose/decomposition.h:Decomposition": "a function per core op, the vocabulary of all rules",
     "libcore/python/bytecode.h": "the words for instructions and for code objects, which every room in the process uses",
     "libcore/python/frame.h:Frame": "all that is known of CPython's frames, by subject: slots, stack, place, links",
-    "libcore/record/recorder.h:Recorder": "all that a segment has recorded, by subject: inputs, writes, nodes, branches",
 }
 MOST_ROWS = 10
 

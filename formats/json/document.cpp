@@ -4,7 +4,7 @@
 
 #include "formats/json/codec.h"
 #include "formats/version/version.h"
-#include "ir/branch.h"
+#include "ir/control_steps.h"
 
 namespace penstock::formats {
 
@@ -39,7 +39,7 @@ struct HasSubgraphs {
   bool operator()(const PlacedGraph& placed) const { return !placed.subgraphs.empty(); }
   template <class Program>
   bool operator()(const Program& program) const {
-    const Branches branches = branches_of(program.steps);
+    const ControlSteps branches = control_steps_of(program.steps);
     return std::ranges::any_of(branches, [](const auto& branch) { return branch.has_value(); });
   }
 };

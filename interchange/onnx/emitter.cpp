@@ -13,6 +13,23 @@ Emitter::Emitter(const Graph& graph, Names names, std::vector<Name> inputs)
   for (std::size_t i = 0; i < inputs.size(); ++i) bind(static_cast<ValueId>(i), inputs[i]);
 }
 
+Emitter::Emitter(const Graph& subgraph, Emitter& around, std::vector<Name> inputs)
+    : Emitter(subgraph, std::move(around.names_), std::move(inputs)) {
+  around_ = &around;
+  place_ = around.place_;
+}
+
+Name Emitter::output(ValueId id) {
+  stem_ = graph_.values[id].name;
+  return emit("Identity", {value(id)});
+}
+
+std::vector<Operator> Emitter::take_body() {
+  if (error_) around_->fail(*error_);
+  around_->names_ = std::move(names_);
+  return std::move(operators_);
+}
+
 std::vector<Name> Emitter::emit_all(std::string_view type, std::vector<Name> inputs,
                                     Attributes attributes, std::size_t results) {
   Operator op;
@@ -32,6 +49,12 @@ Name Emitter::cast(Name x, DType to) {
 }
 
 Name Emitter::constant(DType dtype, std::vector<std::int64_t> sizes, std::string elements) {
+  if (around_ != nullptr) {
+    around_->names_ = std::move(names_);
+    Name made = around_->constant(dtype, std::move(sizes), std::move(elements));
+    names_ = std::move(around_->names_);
+    return made;
+  }
   std::string key = fmt::format("{}[{}]:", facts(dtype).name, fmt::join(sizes, ",")) + elements;
   auto [at, fresh] = known_constants_.try_emplace(std::move(key));
   if (fresh) {

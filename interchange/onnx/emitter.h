@@ -1,6 +1,8 @@
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
+#include <iterator>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -22,6 +24,9 @@ class Emitter {
  public:
   /// `inputs` has the name of each input of the graph.
   Emitter(const Graph& graph, Names names, std::vector<Name> inputs);
+  /// Of a subgraph of the graph that `around` writes, which writes nothing until take_body():
+  /// names are in use in both, and constants stand there.
+  Emitter(const Graph& subgraph, Emitter& around, std::vector<Name> inputs);
 
   const Graph& graph() const { return graph_; }
   const TensorType& type(ValueId id) const { return graph_.values[id].type; }
@@ -73,6 +78,15 @@ class Emitter {
   void fail(std::string message);
   const std::optional<std::string>& error() const { return error_; }
 
+  /// Takes operators over that were written apart.
+  void append(std::vector<Operator> operators) {
+    std::ranges::move(operators, std::back_inserter(operators_));
+  }
+  /// What stands for an output of a subgraph, computed in it.
+  Name output(ValueId id);
+  /// Ends a subgraph.
+  std::vector<Operator> take_body();
+
   std::vector<Operator> take_operators() { return std::move(operators_); }
   std::vector<Initializer> take_constants() { return std::move(constants_); }
   Names& names() { return names_; }
@@ -91,6 +105,7 @@ class Emitter {
   Name compute(const SymExpr& expression);
 
   const Graph& graph_;
+  Emitter* around_ = nullptr;
   Names names_;
   std::vector<Name> of_value_;
   std::unordered_map<ValueId, Narrow> narrow_;

@@ -11,12 +11,21 @@ namespace penstock::onnx {
 namespace {
 
 /// onnx.AttributeProto.AttributeType
-enum AttributeType : std::uint8_t { kFloat = 1, kInt = 2, kString = 3, kFloats = 6, kInts = 7 };
+enum AttributeType : std::uint8_t {
+  kFloat = 1,
+  kInt = 2,
+  kString = 3,
+  kGraph = 5,
+  kFloats = 6,
+  kInts = 7
+};
 
 /// Smaller tensors stand in the model whatever `Storage` says: tools read shapes and axes there.
 constexpr std::size_t kLarge = 1024;
 /// Elements that lie beside the model begin at a page, so that they can be mapped.
 constexpr std::uint64_t kAlignment = 4096;
+
+Message body(const Body& graph);
 
 struct AttributeWriter {
   Message& out;
@@ -39,6 +48,10 @@ struct AttributeWriter {
   void operator()(const std::vector<float>& values) const {
     for (float value : values) out.real(Field::Attribute_floats, value);
     out.number(Field::Attribute_type, kFloats);
+  }
+  void operator()(const std::shared_ptr<const Body>& graph) const {
+    out.message(Field::Attribute_g, body(*graph));
+    out.number(Field::Attribute_type, kGraph);
   }
 };
 
@@ -84,6 +97,15 @@ Message value_info(const Port& port) {
   return out;
 }
 
+Message body(const Body& graph) {
+  Message out;
+  for (const Operator& op : graph.operators) out.message(Field::Graph_node, node(op));
+  out.bytes(Field::Graph_name, graph.name);
+  for (const Port& port : graph.inputs) out.message(Field::Graph_input, value_info(port));
+  for (const Port& port : graph.outputs) out.message(Field::Graph_output, value_info(port));
+  return out;
+}
+
 /// An initializer without its elements where these follow (`inside`), else with their place.
 struct Held {
   Message head;
@@ -111,15 +133,6 @@ Held hold(const Initializer& tensor, const Storage& storage, std::uint64_t& offs
   offset += bytes;
   held.length = held.head.text().size();
   return held;
-}
-
-Message graph_head(const Model& model) {
-  Message graph;
-  for (const Operator& op : model.operators) graph.message(Field::Graph_node, node(op));
-  graph.bytes(Field::Graph_name, model.name);
-  for (const Port& port : model.inputs) graph.message(Field::Graph_input, value_info(port));
-  for (const Port& port : model.outputs) graph.message(Field::Graph_output, value_info(port));
-  return graph;
 }
 
 Message model_head(const Model& model) {
@@ -160,7 +173,7 @@ std::uint64_t bytes_of_initializers(const Model& model) {
 }
 
 Result<void> write(const Model& model, const Storage& storage, const Sink& sink, const Sink& data) {
-  const Message graph = graph_head(model);
+  const Message graph = body({model.name, model.operators, model.inputs, model.outputs});
   std::vector<Message> keys;
   std::vector<Held> held;
   std::uint64_t length = graph.text().size(), offset = 0;

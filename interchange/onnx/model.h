@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -13,10 +14,12 @@
 
 namespace penstock::onnx {
 
+struct Body;
+
 /// What an operator gets beside its operands.
 struct Attribute {
-  using Value =
-      std::variant<std::int64_t, float, std::string, std::vector<std::int64_t>, std::vector<float>>;
+  using Value = std::variant<std::int64_t, float, std::string, std::vector<std::int64_t>,
+                             std::vector<float>, std::shared_ptr<const Body>>;
   std::string name;
   Value value;
 };
@@ -49,6 +52,13 @@ struct Port {
   std::string name;
   DType dtype = DType::float32;
   std::vector<Size> sizes;
+};
+
+/// A graph that an operator runs. It sees the names of the graph around it.
+struct Body {
+  std::string name;
+  std::vector<Operator> operators;
+  std::vector<Port> inputs, outputs;
 };
 
 /// An ONNX model of one graph.

@@ -27,6 +27,13 @@ void Emitter::see_symbols(ValueId id) {
 
 Name Emitter::symbol(std::string_view name) {
   const auto found = seen_.find(std::string(name));
+  if (found == seen_.end() && around_ != nullptr) {
+    around_->names_ = std::move(names_);
+    Name known = around_->size(SymExpr::symbol(name));
+    names_ = std::move(around_->names_);
+    if (around_->error_) fail(*around_->error_);
+    return known;
+  }
   if (found == seen_.end()) {
     fail(fmt::format("the size {} is that of no tensor", name));
     return "";

@@ -6,11 +6,10 @@
 #include <utility>
 
 #include "embedding/result_names.h"
-#include "interchange/common/no_form.h"
 #include "interchange/onnx/emitter.h"
+#include "interchange/onnx/nodes.h"
 #include "interchange/onnx/operators.h"
 #include "interchange/onnx/source_numbers.h"
-#include "ir/call_location.h"
 #include "ops/contract.h"
 #include "ops/op.h"
 #include "passes/decompose.h"
@@ -18,17 +17,6 @@
 namespace penstock::onnx {
 
 namespace {
-
-std::vector<Port::Size> port_sizes(const TensorType& type) {
-  std::vector<Port::Size> sizes;
-  for (const SymExpr& size : type.sizes) {
-    if (const auto number = size.constant())
-      sizes.emplace_back(*number);
-    else
-      sizes.emplace_back(size.to_string());
-  }
-  return sizes;
-}
 
 class Translator {
  public:
@@ -39,7 +27,7 @@ class Translator {
     name_ports();
     Emitter out(graph_, std::move(names_), inputs_);
     compute_numbers(out);
-    if (auto done = write_nodes(out); !done) return tl::unexpected(done.error());
+    if (auto done = write_nodes(graph_, out); !done) return tl::unexpected(done.error());
     if (auto done = write_inputs(); !done) return tl::unexpected(done.error());
     if (auto done = write_outputs(out); !done) return tl::unexpected(done.error());
     Model& model = made_.model;
@@ -79,38 +67,6 @@ class Translator {
           if (symbol.source == input.source) out.bind_symbol(symbol.name, id);
       }
     }
-  }
-
-  Result<void> write_nodes(Emitter& out) {
-    for (std::size_t i = 0; i < graph_.nodes.size(); ++i) {
-      const Node& node = graph_.nodes[i];
-      const OperatorRow* row = find_row(node.op);
-      if (row == nullptr) return no_form(i, "ONNX has no operator for it");
-      if (row->whole != nullptr && !stays_whole(graph_, node))
-        return no_form(i, "ONNX has no operator for it with these arguments");
-      for (const NamedArgument& argument : node.args) {
-        bool complex = false;
-        for_each_value(argument.value,
-                       [&](ValueId id) { complex |= is_complex(graph_.values[id].type.dtype); });
-        if (complex) return no_form(i, "ONNX has no arithmetic of complex numbers");
-      }
-      const auto location = location_of(graph_.calls, {node.call});
-      out.set_node(stem_of(node),
-                   location ? fmt::format("{}:{}", location->file.text(), location->line) : "");
-      Rule rule(node, out, row->detail);
-      row->function(rule);
-      if (rule.arguments().failed()) return no_form(i, rule.arguments().error()->message);
-      if (out.error()) return no_form(i, *out.error());
-    }
-    return {};
-  }
-
-  std::string stem_of(const Node& node) const {
-    return node.results.empty() ? node.op : graph_.values[node.results.front()].name;
-  }
-
-  Result<void> no_form(std::size_t position, std::string_view reason) const {
-    return tl::unexpected(interchange::no_form(graph_, position, "ONNX", reason));
   }
 
   Result<void> write_inputs() {

@@ -24,7 +24,7 @@ enum class Use : std::uint8_t {
   told,       ///< asserts what types and ranges say already
   condition,  ///< asserts a comparison of sizes
   inlined,    ///< its subgraph's nodes stand in its place
-  branch,     ///< runs one of two subgraphs
+  control,    ///< runs subgraphs
   same,       ///< gives its first argument
   copy,       ///< a tensor with the elements of another: the functional form of copy_
 };
@@ -41,7 +41,10 @@ constexpr TargetRow kTargets[] = {
     {"torch.ops.aten.copy.default", Use::copy},
     {"torch.ops.aten.", Use::op},
     {"torch.ops.higher_order.wrap_with_set_grad_enabled", Use::inlined},
-    {"torch.ops.higher_order.cond", Use::branch},
+    {"torch.ops.higher_order.cond", Use::control},
+    {"torch.ops.higher_order.while_loop", Use::control},
+    {"torch.ops.higher_order.scan", Use::control},
+    {"torch.ops.higher_order.map_impl", Use::control},
     {"_operator.", Use::size},
     {"math.", Use::size},
     {"torch.sym_", Use::size},
@@ -109,8 +112,8 @@ class NodeReader {
         return condition(scope, node.required("inputs"));
       case Use::inlined:
         return inline_graph(scope, node);
-      case Use::branch:
-        return branch(scope, node);
+      case Use::control:
+        return control(scope, node, target.substr(target.rfind('.') + 1));
       case Use::same:
         return same(scope, node);
       case Use::copy:
@@ -185,37 +188,89 @@ class NodeReader {
     --depth_;
   }
 
-  /// cond(predicate, graph, graph, [tensors…]): a node that runs one of two subgraphs.
-  void branch(Scope& scope, Record& record) {
+  /// cond(predicate, graph, graph, [tensors…]), while_loop(graph, graph, [carried…], [others…]),
+  /// scan(graph, [carried…], [of rows…], [others…]), map_impl(graph, [of rows…], [others…]): a node
+  /// that runs subgraphs.
+  void control(Scope& scope, Record& record, const std::string& name) {
     const Field inputs = record.required("inputs"), outputs = record.required("outputs");
-    if (inputs.length() != 4) return inputs.fail("cond has a predicate, two graphs and operands");
+    const std::size_t count = name == "map_impl" ? 3 : 4;
+    if (inputs.length() != count)
+      return inputs.fail(fmt::format("{} has {} arguments", name, count));
     if (++depth_ > kDeepest) return inputs.fail("subgraphs are nested too deeply", Code::PS0208);
-    const std::optional<ValueId> predicate = predicate_of(scope, record, inputs.item(0));
-    std::vector<ValueId> operands;
-    const Argument given = read_argument(argument_of(inputs.item(3)), scope);
-    for_each_value(given, [&](ValueId id) { operands.push_back(id); });
-    if (!predicate || inputs.problems().first) return;
-    Argument::Sequence list{Argument::Sequence::Kind::list, {}};
-    for (ValueId id : operands) list.items.emplace_back(Argument::Value{id});
-    Node node{"prim.cond",
-              {{"predicate", Argument::Value{*predicate}}, {"operands", Argument(std::move(list))}},
-              {},
-              -1};
-    for (const auto& [at, name] : {std::pair(1, "then"), std::pair(2, "otherwise")}) {
-      const std::string made = subgraph(inputs.item(static_cast<std::size_t>(at)), operands);
-      node.args.push_back({name, made});
-      if (inputs.problems().first) return;
+    Node node;
+    if (name == "cond") {
+      const std::optional<ValueId> predicate = predicate_of(scope, record, inputs.item(0));
+      if (!predicate) return;
+      node = {"prim.cond", {{"predicate", Argument::Value{*predicate}}}, {}, -1};
+      add_subgraphs(scope, node, inputs, {3}, {{1, "then"}, {2, "otherwise"}});
+    } else if (name == "while_loop") {
+      node.op = "prim.while_loop";
+      add_subgraphs(scope, node, inputs, {2, 3}, {{0, "condition"}, {1, "body"}});
+    } else if (name == "scan") {
+      node.op = "prim.scan";
+      add_subgraphs(scope, node, inputs, {1, 2, 3}, {{0, "body"}});
+    } else {
+      node.op = "prim.scan";
+      add_subgraphs(scope, node, inputs, {1, 2}, {{0, "body"}});
     }
+    if (inputs.problems().first) return;
     std::vector<std::string> names;
     collect_names(outputs, names);
-    for (const std::string& result : names) {
-      const TensorType* type = result.empty() ? nullptr : scope.type(result, outputs);
-      if (type == nullptr) return outputs.fail("cond has a result that is no tensor", Code::PS0211);
-      node.results.push_back(add_value(state_.graph, result, *type));
-      scope.define(result, node.results.back());
+    for (std::size_t i = 0; i < names.size(); ++i) {
+      const TensorType* type = names[i].empty() ? nullptr : scope.type(names[i], outputs);
+      if (type == nullptr)
+        return outputs.fail(name + " has a result that is no tensor", Code::PS0211);
+      node.results.push_back(add_value(state_.graph, names[i], *type));
+      scope.define(names[i], node.results.back());
     }
     add(record, std::move(node), kNoValue);
     --depth_;
+  }
+
+  /// Gives the node the operands in the arguments at `lists`, and the graphs at the places of
+  /// `graphs`. Those of a scan are cut by the lists: the last but one is of rows.
+  void add_subgraphs(Scope& scope, Node& node, const Field& inputs,
+                     const std::vector<std::size_t>& lists,
+                     const std::vector<std::pair<std::size_t, std::string>>& graphs) {
+    std::vector<ValueId> operands;
+    ScanParts parts;
+    const bool scan = node.op == "prim.scan";
+    for (std::size_t i = 0; i < lists.size(); ++i) {
+      const std::size_t before = operands.size();
+      const Argument given = read_argument(argument_of(inputs.item(lists[i])), scope);
+      const auto* sequence = given.as<Argument::Sequence>();
+      for_each_value(given, [&](ValueId id) { operands.push_back(id); });
+      if (sequence == nullptr || sequence->items.size() != operands.size() - before)
+        return inputs.fail("a subgraph takes something else than tensors", Code::PS0211);
+      if (scan && i + 2 == lists.size()) {
+        parts.carried = before;
+        parts.scanned = operands.size() - before;
+      }
+    }
+    if (scan && !measure(operands, parts)) return inputs.fail("a scan goes over nothing");
+    Argument::Sequence list{Argument::Sequence::Kind::list, {}};
+    for (ValueId id : operands) list.items.emplace_back(Argument::Value{id});
+    node.args.push_back({"operands", Argument(std::move(list))});
+    if (scan) {
+      const auto length = parts.length.constant();
+      node.args.push_back({"carried", static_cast<std::int64_t>(parts.carried)});
+      node.args.push_back({"scanned", static_cast<std::int64_t>(parts.scanned)});
+      node.args.push_back({"length", length ? Argument(*length) : Argument(parts.length)});
+    }
+    for (const auto& [at, argument] : graphs) {
+      const std::string made = subgraph(inputs.item(at), operands, parts);
+      node.args.push_back({argument, made});
+      if (inputs.problems().first) return;
+    }
+  }
+
+  /// The number of rows of what a scan goes over; false: there are none.
+  bool measure(const std::vector<ValueId>& operands, ScanParts& parts) const {
+    if (parts.scanned == 0) return false;
+    const TensorType& first = state_.graph.values[operands[parts.carried]].type;
+    if (first.sizes.empty()) return false;
+    parts.length = first.sizes.front();
+    return true;
   }
 
   static Field argument_of(const Field& input) {
@@ -257,11 +312,12 @@ class NodeReader {
   }
 
   /// Reads a graph that is an argument; its name.
-  std::string subgraph(const Field& input, const std::vector<ValueId>& operands) {
+  std::string subgraph(const Field& input, const std::vector<ValueId>& operands,
+                       const ScanParts& parts) {
     const Field kind = argument_of(input);
     const auto choice = read_choice(kind);
     if (!choice) return {};
-    if (choice->name != "as_graph") return kind.fail("cond has two graphs"), std::string();
+    if (choice->name != "as_graph") return kind.fail("it is no graph"), std::string();
     Record holder(choice->value);
     const std::string name = holder.required("name").text();
     const Field field = holder.required("graph");
@@ -285,6 +341,12 @@ class NodeReader {
       type.storage = -1;
       type.storage_offset = 0;
       type.requires_grad = false;
+      if (const TensorType* named = scope.type(own, one); named != nullptr)
+        type.strides = named->strides;
+      if (i >= parts.carried && i < parts.carried + parts.scanned && !type.sizes.empty())
+        type.sizes.erase(type.sizes.begin());
+      if (type.strides.size() != type.sizes.size())
+        return one.fail("an operand has other dims than what is given"), std::string();
       const ValueId id = add_value(inner.graph, own, type);
       inner.graph.interface.inputs.push_back(
           {InputKind::user, inner.graph.values[id].name, kNoSource, std::move(type), {}});

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "interchange/pt2/write_state.h"
 #include "ir/export_contract.h"
@@ -69,7 +70,7 @@ Json metadata_of(const Graph& graph, const Node& node) {
 void write_node(WriteState& state, const Node& node);
 
 /// A subgraph as an argument.
-Json graph_argument(WriteState& state, const Graph& subgraph) {
+Json graph_argument(WriteState& state, const Graph& subgraph, bool single) {
   WriteState inner(subgraph);
   Json inputs = Json::array(), outputs = Json::array();
   for (std::size_t i = 0; i < subgraph.interface.inputs.size(); ++i) {
@@ -91,41 +92,69 @@ Json graph_argument(WriteState& state, const Graph& subgraph) {
               {"sym_bool_values", Json::object()},
               {"sym_float_values", Json::object()},
               {"custom_obj_values", Json::object()},
-              {"is_single_tensor_return", false}}}}}};
+              {"is_single_tensor_return", single}}}}}};
 }
 
-/// cond(predicate, graph, graph, [tensors…]).
-void write_branch(WriteState& state, const Node& node) {
+/// What torch calls an op that runs subgraphs, and the lists that its operands are cut into.
+struct ControlCall {
+  std::string target;
+  std::vector<std::size_t> lists;  ///< lengths
+};
+
+ControlCall control_call(const Node& node, std::size_t operands) {
+  const std::size_t results = node.results.size();
+  switch (find_control_op(node.op)->kind) {
+    case ControlKind::choice:
+      return {"cond", {operands}};
+    case ControlKind::loop:
+      return {"while_loop", {results, operands - results}};
+    case ControlKind::scan:
+      break;
+  }
+  const ScanParts parts = scan_parts(node).value_or(ScanParts{});
+  const std::size_t others = operands - parts.carried - parts.scanned;
+  if (parts.carried == 0) return {"map_impl", {parts.scanned, others}};
+  return {"scan", {parts.carried, parts.scanned, others}};
+}
+
+/// cond(predicate, graph, graph, [tensors…]), while_loop(graph, graph, [carried…], [others…]),
+/// scan(graph, [carried…], [of rows…], [others…]), map_impl(graph, [of rows…], [others…]).
+void write_control(WriteState& state, const Node& node) {
   Json inputs = Json::array(), outputs = Json::array();
   const auto add = [&](Json argument) {
     inputs.push_back({{"name", ""}, {"arg", std::move(argument)}, {"kind", 1}});
   };
-  add(state.argument(*find_argument(node, "predicate")));
+  if (const Argument* predicate = find_argument(node, "predicate")) add(state.argument(*predicate));
+  bool single = find_control_op(node.op)->kind == ControlKind::loop;  // the condition's tensor
   for (std::string_view name : subgraphs_of(node)) {
     const Graph* subgraph = find_subgraph(state.graph.subgraphs, name);
     if (subgraph == nullptr) return state.fail(fmt::format("{} names no subgraph", node.op));
-    add(graph_argument(state, *subgraph));
+    add(graph_argument(state, *subgraph, std::exchange(single, false)));
   }
-  Json operands = Json::array();
-  for_each_value(*find_argument(node, "operands"), [&](ValueId id) {
-    operands.push_back({{"name", state.graph.values[id].name}});
-  });
-  add({{"as_tensors", operands}});
+  const std::vector<ValueId> operands = operands_of(node).value_or(std::vector<ValueId>());
+  const ControlCall call = control_call(node, operands.size());
+  auto next = operands.begin();
+  for (const std::size_t length : call.lists) {
+    Json list = Json::array();
+    for (std::size_t i = 0; i < length; ++i)
+      list.push_back({{"name", state.graph.values[*next++].name}});
+    add({{"as_tensors", list}});
+  }
   for (const ValueId id : node.results) {
     const Value& value = state.graph.values[id];
     state.tensor_values[value.name] = state.type(value.type);
     outputs.push_back({{"as_tensor", {{"name", value.name}}}});
   }
-  state.nodes.push_back({{"target", "torch.ops.higher_order.cond"},
+  state.nodes.push_back({{"target", "torch.ops.higher_order." + call.target},
                          {"inputs", inputs},
                          {"outputs", outputs},
                          {"metadata", metadata_of(state.graph, node)},
                          {"is_hop_single_tensor_return", false},
-                         {"name", state.fresh("cond_call")}});
+                         {"name", state.fresh(call.target + "_call")}});
 }
 
 void write_node(WriteState& state, const Node& node) {
-  if (find_control_op(node.op) != nullptr) return write_branch(state, node);
+  if (find_control_op(node.op) != nullptr) return write_control(state, node);
   if (node.op.starts_with("prim."))
     return state.fail(fmt::format("{} is an op of level core", node.op));
   Json inputs = Json::array();

@@ -99,10 +99,10 @@ bool Walker::stepped(Frame& frame, const Instruction& instruction, Outcome outco
   FrameShadow& shadow = *activation.shadow;
   if (shadow.is_op_time) region.ops += Clock::now() - region.op_started;
   shadow.is_op_time = false;
-  if (outcome == Outcome::raised && region.walk->recorder.in_branch()) {
-    // The stand-in for torch.cond calls torch, which says what is wrong.
+  if (outcome == Outcome::raised && region.walk->recorder.subgraphs.any()) {
+    // The stand-in for torch's operator calls torch, which says what is wrong.
     if (const auto place = record::open_polyfill(region.walk->innermost()))
-      end_before_now(*place, {Code::PS0310, "a branch of torch.cond raises"});
+      end_before_now(*place, {Code::PS0310, region.walk->recorder.subgraphs.what() + " raises"});
     region.trial = true;
     drop(region);
     return false;
@@ -113,7 +113,7 @@ bool Walker::stepped(Frame& frame, const Instruction& instruction, Outcome outco
   }
   region.walk->after(shadow);
   if (region.trial && region.start == &activation) {
-    if (region.walk->recorder.node_count() != 0) {
+    if (region.walk->recorder.graph().nodes.size() != 0) {
       region.trial = false;
     } else if (!region.patient) {
       drop(region);

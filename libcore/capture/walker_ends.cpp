@@ -48,11 +48,13 @@ bool Walker::ends_earlier(const record::Walk& walk) {
   return polyfill || constructor || context || !open.empty();
 }
 
-/// Leaves a torch.cond, in a branch of which the walk is, to torch: nothing of the branch is left.
+/// Leaves an operator of control flow, in a function of which the walk is, to torch: nothing of the
+/// function is left.
 python::Directive Walker::abandon(Region& region, BreakReason reason) {
   if (const auto place = record::open_polyfill(region.walk->innermost())) {
-    if (reason.reason.find("torch.cond") == std::string::npos)
-      reason.reason += " (in a branch of torch.cond)";
+    const std::string what = region.walk->recorder.subgraphs.what();
+    if (reason.reason.find(what.substr(what.rfind(' ') + 1)) == std::string::npos)
+      reason.reason += " (in " + what + ")";
     reason.anywhere = false;
     end_before_now(*place, std::move(reason));
   }

@@ -51,8 +51,10 @@ namespace {
 bool closes_long_loop(const Activation& activation, Region& region,
                       const Instruction& instruction) {
   const Frame& frame = *activation.frame;
-  return !region.walk->recorder.in_branch() && closes_while_loop(frame.bytecode(), instruction) &&
-         region.unrolled.is_too_long(frame.code(), instruction, region.walk->recorder.node_count());
+  return !region.walk->recorder.subgraphs.any() &&
+         closes_while_loop(frame.bytecode(), instruction) &&
+         region.unrolled.is_too_long(frame.code(), instruction,
+                                     region.walk->recorder.graph().nodes.size());
 }
 
 }  // namespace
@@ -72,10 +74,24 @@ bool asserts(const python::Bytecode& code, const Instruction& instruction) {
 
 namespace {
 
-/// Why a branch of torch.cond, which is recorded whether it is chosen or not, must be left before
-/// the frame's next instruction; nothing: it goes on, or none is recorded.
-std::optional<BreakReason> obstacle_to_branch(const Walk& walk, Frame& frame) {
-  if (!walk.recorder.in_branch()) return std::nullopt;
+/// True if a node takes what the first one gives.
+bool uses_first_node(const Graph& graph) {
+  bool used = false;
+  for (std::size_t at = 1; !used && at < graph.nodes.size(); ++at) {
+    for (const NamedArgument& argument : graph.nodes[at].args) {
+      for_each_value(argument.value, [&](ValueId id) {
+        used =
+            used || std::ranges::find(graph.nodes[0].results, id) != graph.nodes[0].results.end();
+      });
+    }
+  }
+  return used;
+}
+
+/// Why a function of torch's control flow, which is recorded once however often it runs, must be
+/// left before the frame's next instruction; nothing: it goes on, or none is recorded.
+std::optional<BreakReason> obstacle_to_subgraph(const Walk& walk, Frame& frame) {
+  if (!walk.recorder.subgraphs.any()) return std::nullopt;
   if (walk.verdict.spoiled())
     return BreakReason{walk.verdict.spoil_code(), walk.verdict.spoiled_by()};
   // A handler, of `with` and `finally` too, would run the program's code when the branch is left.
@@ -83,14 +99,15 @@ std::optional<BreakReason> obstacle_to_branch(const Walk& walk, Frame& frame) {
                        !record::is_polyfill(frame.globals()) &&
                        !policy::module_name(frame.globals()).starts_with("torch.");
   if (!handles) return std::nullopt;
-  return BreakReason{Code::PS0310, "a branch of torch.cond handles exceptions"};
+  return BreakReason{Code::PS0310, walk.recorder.subgraphs.what() + " handles exceptions"};
 }
 
-/// Walk::before, which a branch of torch.cond must leave where the instruction changes an object.
+/// Walk::before; a function of torch's control flow is left where the instruction changes an
+/// object.
 bool goes_on(Walk& walk, FrameShadow& shadow, const Instruction& instruction) {
   if (!walk.before(shadow, instruction)) return false;
-  if (!walk.recorder.in_branch() || !walk.effects.of_instruction()) return true;
-  return walk.verdict.broke(Code::PS0310, "a branch of torch.cond changes an object");
+  if (!walk.recorder.subgraphs.any() || !walk.effects.of_instruction()) return true;
+  return walk.verdict.broke(Code::PS0310, walk.recorder.subgraphs.what() + " changes an object");
 }
 
 }  // namespace
@@ -98,7 +115,7 @@ bool goes_on(Walk& walk, FrameShadow& shadow, const Instruction& instruction) {
 Directive Walker::record(Activation& activation, Region& region, const Instruction& instruction) {
   Walk& walk = *region.walk;
   FrameShadow& shadow = *activation.shadow;
-  if (auto obstacle = obstacle_to_branch(walk, *activation.frame))
+  if (auto obstacle = obstacle_to_subgraph(walk, *activation.frame))
     return abandon(region, std::move(*obstacle));
   if (walk.verdict.spoiled()) {
     if (const auto& place = walk.verdict.spoiled_at()) {
@@ -136,7 +153,7 @@ Directive Walker::record(Activation& activation, Region& region, const Instructi
     if (shadow.is_op_time) region.op_started = Clock::now();
     return Directive::step;
   }
-  if (walk.recorder.in_branch()) return abandon(region, walk.verdict.reason());
+  if (walk.recorder.subgraphs.any()) return abandon(region, walk.verdict.reason());
   BreakReason reason = walk.verdict.reason();
   if (asserts(activation.frame->bytecode(), instruction)) reason.anywhere = false;
   const bool loop = turns || (reason.silent && instruction.opcode == Opcode::FOR_ITER);
@@ -158,7 +175,7 @@ Directive Walker::record(Activation& activation, Region& region, const Instructi
 
 bool Walker::is_loop_test(const Region& region, const Activation& activation,
                           const Instruction& instruction) {
-  if (region.start != &activation || region.walk->recorder.node_count() == 0) return false;
+  if (region.start != &activation || region.walk->recorder.graph().nodes.size() == 0) return false;
   CodeInfo& code = info(*activation.frame);
   if (!code.loop_tests) code.loop_tests = loop_tests(activation.frame->bytecode());
   for (const LoopTest& loop : *code.loop_tests) {
@@ -186,11 +203,11 @@ BreakReason what_it_met(const Walk& walk) {
 
 bool Walker::end(Region& region, SegmentEnd end, const Operand* result) {
   Walk& walk = *region.walk;
-  if (walk.recorder.node_count() == 0) {
+  if (walk.recorder.graph().nodes.size() == 0) {
     drop(region);
     return false;
   }
-  if (region.at_factory && !walk.recorder.uses_first_node()) {
+  if (region.at_factory && !uses_first_node(walk.recorder.graph())) {
     info(*region.start->frame).dry_trials[region.trial_unit] = kMostTrials;
     drop(region);
     return false;

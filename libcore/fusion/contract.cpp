@@ -8,7 +8,7 @@
 #include "fusion/device_contract.h"
 #include "fusion/kernel_contract.h"
 #include "fusion/loops.h"
-#include "ir/branch.h"
+#include "ir/control_steps.h"
 #include "ir/library_verify.h"
 #include "ir/memory_verify.h"
 #include "ir/size_facts.h"
@@ -67,8 +67,12 @@ class MemoryChecker {
     std::vector<fusion::StepUses> uses;
     for (const ProgramStep& step : program_.steps) {
       uses.push_back(fusion::uses_of(program_, step));
-      for (BufferId id : uses.back().reads) last_[id] = uses.size() - 1;
-      for (BufferId id : uses.back().writes) last_[id] = uses.size() - 1;
+    }
+    last_ = fusion::last_uses(program_, uses);
+    std::vector<std::vector<BufferId>> ending(uses.size() + 1);
+    for (std::size_t id = 0; id < last_.size(); ++id) {
+      if (last_[id] >= 0)
+        ending[static_cast<std::size_t>(last_[id])].push_back(static_cast<BufferId>(id));
     }
     for (std::size_t s = 0; s < uses.size(); ++s) {
       for (BufferId id : uses[s].reads) {
@@ -81,9 +85,7 @@ class MemoryChecker {
       for (BufferId id : uses[s].writes) {
         if (auto checked = begin(id, s); !checked) return checked;
       }
-      for (const auto* set : {&uses[s].reads, &uses[s].writes}) {
-        for (BufferId id : *set) end(id, s);
-      }
+      for (BufferId id : ending[s]) end(id);
     }
     return {};
   }
@@ -102,7 +104,7 @@ class MemoryChecker {
       const Buffer& before = program_.buffers[other->second];
       if (other->first + *before.bytes.constant() <= *start) continue;
       const auto* kernel = std::get_if<LoopKernel>(&program_.steps[step]);
-      bool takes_over = kernel != nullptr && last_[other->second] == step &&
+      bool takes_over = kernel != nullptr && last_[other->second] == static_cast<int>(step) &&
                         fusion::reads_then_writes(kernel->body, other->second, id);
       if (!takes_over) {
         return broken(program_, fmt::format("temporaries {} and {} share memory while both live",
@@ -114,15 +116,15 @@ class MemoryChecker {
     return {};
   }
 
-  void end(BufferId id, std::size_t step) {
-    if (last_[id] != step || program_.buffers[id].kind != Buffer::Kind::temporary) return;
+  void end(BufferId id) {
+    if (program_.buffers[id].kind != Buffer::Kind::temporary) return;
     auto start = program_.buffers[id].arena_offset.constant();
     auto found = start ? live_.find(*start) : live_.end();
     if (found != live_.end() && found->second == id) live_.erase(found);
   }
 
   const LoopProgram& program_;
-  std::map<BufferId, std::size_t> last_;
+  std::vector<int> last_;
   std::set<BufferId> begun_;
   std::map<std::int64_t, BufferId> live_;  ///< by first byte
 };
@@ -135,8 +137,8 @@ Result<void> verify_contract(const LoopProgram& program, Budget* budget) {
   auto memory =
       verify_memory(program.interface, program.buffers, program.arena_bytes, sizes, false);
   if (!memory) return memory;
-  auto branches = verify_branches(branches_of(program.steps),
-                                  fmt::format("graph {}", to_string(program.interface.id)));
+  auto branches = verify_control_steps(control_steps_of(program.steps),
+                                       fmt::format("graph {}", to_string(program.interface.id)));
   if (!branches) return branches;
   const RangeFacts facts = size_facts(program.interface);
   for (const ProgramStep& step : program.steps) {

@@ -55,7 +55,8 @@ constexpr PassRow<LoopProgram> kProgramPasses[] = {
      prepare_parameters},
     {{"schedule-loops", "Choose parallel loops, their grain and vector loops"}, schedule_loops},
 };
-constexpr PassFacts kLink = {"link-subgraphs", "Put the steps of subgraphs behind their branches"};
+constexpr PassFacts kLink = {"link-subgraphs",
+                             "Put the steps of subgraphs behind their branches and loops"};
 constexpr PassRow<LoopProgram> kMemoryPasses[] = {
     {{"plan-memory", "Place temporaries in one arena"}, plan_memory, false},
 };
@@ -144,7 +145,7 @@ Result<std::vector<LoopProgram>> make_subgraphs(const std::vector<PlacedGraph>& 
 
 /// The program but for places in memory.
 Result<LoopProgram> make_steps(PlacedGraph placed, const FuseOptions& options, PassRunner& runner) {
-  const BranchNames names = branch_names(placed);
+  const std::vector<ControlNode> control = control_nodes(placed);
   auto subgraphs = make_subgraphs(placed.subgraphs, options, runner);
   if (!subgraphs) return tl::unexpected(std::move(subgraphs.error()));
   if (auto done = run_passes(kPlacedPasses, placed, options, runner); !done)
@@ -158,9 +159,9 @@ Result<LoopProgram> make_steps(PlacedGraph placed, const FuseOptions& options, P
     return tl::unexpected(std::move(done.error()));
   if (auto done = run_passes(kProgramPasses, program, options, runner); !done)
     return tl::unexpected(std::move(done.error()));
-  if (names.empty()) return program;
+  if (control.empty()) return program;
   auto linked = runner.run(
-      kLink, [&] { return link_subgraphs(program, names, *subgraphs); },
+      kLink, [&] { return link_subgraphs(program, control, *subgraphs); },
       [&] { return to_text(program); }, [&] { return verify(program); });
   if (!linked) return tl::unexpected(std::move(linked.error()));
   return program;

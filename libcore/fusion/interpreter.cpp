@@ -8,8 +8,8 @@
 #include "fusion/host_number.h"
 #include "fusion/library_reference.h"
 #include "fusion/loops.h"
-#include "ir/branch.h"
 #include "ir/call_location.h"
+#include "ir/control_steps.h"
 #include "ir/library_verify.h"
 #include "ir/memory_verify.h"
 
@@ -208,11 +208,11 @@ class Machine {
       if (!done) return tl::unexpected(std::move(done.error()));
       return true;
     };
-    const auto taken = [&](std::size_t step) {
-      const auto condition = tensor(std::get<LibraryCall>(program_.steps[step]).inputs.front());
-      return condition.integer_at(condition.offset) != 0;
+    const ControlSteps control = control_steps_of(program_.steps);
+    const auto taken = [&](std::size_t step, std::int64_t turn) -> Result<bool> {
+      return goes_on(std::get<LibraryCall>(program_.steps[step]), control[step]->kind, turn);
     };
-    auto done = run_branches(branches_of(program_.steps), 0, program_.steps.size(), run, taken);
+    auto done = run_control_steps(control, 0, program_.steps.size(), run, taken);
     if (!done) return tl::unexpected(std::move(done.error()));
     return {};
   }
@@ -230,12 +230,24 @@ class Machine {
   }
 
  private:
+  /// Whether a branch is taken, or a loop goes into that turn.
+  bool goes_on(const LibraryCall& call, ControlStep::Kind kind, std::int64_t turn) {
+    if (kind == ControlStep::Kind::for_loop) {
+      ops::HostTensor number = tensor(call.outputs.front());
+      store_number(number, number.offset, {0, turn});
+      return turn < trips_of(concrete(call).attributes);
+    }
+    const bool branch = kind == ControlStep::Kind::branch;
+    const ops::HostTensor flag = tensor(branch ? call.inputs.front() : call.outputs.front());
+    return flag.integer_at(flag.offset) != 0;
+  }
+
   Result<void> run_step(const ProgramStep& step, KernelRunner& kernels) {
     Result<void> done;
     if (const auto* kernel = std::get_if<LoopKernel>(&step)) {
       done = kernels.run(*kernel);
     } else if (const auto* call = std::get_if<LibraryCall>(&step)) {
-      if (branch_of(*call)) return {};
+      if (control_step_of(*call)) return {};
       done = run_library_call(concrete(*call), [&](BufferId id) { return tensor(id); });
       if (!done && !done.error().location)
         done.error().location = location_of(program_.calls, call->calls);

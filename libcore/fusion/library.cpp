@@ -33,8 +33,8 @@ class CallBuilder {
       order();
     } else if (call_.name == "bernoulli") {
       draw();
-    } else if (call_.name == "branch") {
-      branch();
+    } else if (const ControlOp* op = find_control_op(node_.op)) {
+      control(*op);
     } else {
       pool();
     }
@@ -154,11 +154,26 @@ class CallBuilder {
   }
 
   /// Its steps come when subgraphs are linked.
-  void branch() {
-    input(operand_value(node_, "predicate"));
-    for_each_value(*find_argument(node_, "operands"), [&](ValueId id) { input(id); });
-    attribute("then", std::int64_t{0});
-    attribute("otherwise", std::int64_t{0});
+  void control(const ControlOp& op) {
+    if (op.kind == ControlKind::choice) input(operand_value(node_, "predicate"));
+    for_each_value(*find_argument(node_, op.operands), [&](ValueId id) { input(id); });
+    if (op.kind == ControlKind::loop) decides("going", DType::bool_);
+    if (op.kind == ControlKind::scan) {
+      decides("turn", DType::int64);
+      attribute("trips", scan_parts(node_)->length);
+    }
+    for (std::string_view part : subgraph_arguments(op))
+      attribute(std::string(part), std::int64_t{0});
+  }
+
+  /// One element of its own, the call's first output.
+  void decides(std::string_view name, DType dtype) {
+    Buffer buffer;
+    buffer.name = name;
+    buffer.dtype = dtype;
+    buffer.bytes = facts(dtype).size;
+    call_.outputs.insert(call_.outputs.begin(), static_cast<BufferId>(plan_.buffers.size()));
+    plan_.buffers.push_back(std::move(buffer));
   }
 
   void draw() {

@@ -210,6 +210,20 @@ void copy(const HostTensor& from, const HostTensor& to) {
   });
 }
 
+Result<void> copy_row(const LibraryCall& call, HostTensor from, const HostTensor& turn,
+                      HostTensor to) {
+  HostTensor& rows = call.name == "take_row" ? from : to;
+  const std::int64_t row = turn.integer_at(turn.offset);
+  if (row < 0 || row >= rows.sizes.front())
+    return failure(Code::PS0808,
+                   fmt::format("{} of row {}, there are {}", call.name, row, rows.sizes.front()));
+  rows.offset += row * rows.strides.front();
+  rows.sizes.erase(rows.sizes.begin());
+  rows.strides.erase(rows.strides.begin());
+  copy(from, to);
+  return {};
+}
+
 Result<void> check_index(const LibraryCall& call, const HostTensor& elements) {
   const IndexRange range = index_range(call.attributes);
   for (const std::int64_t element : elements.integers()) {
@@ -239,6 +253,8 @@ Result<void> run_library_call(const LibraryCall& call,
     copy(first, out);
     return {};
   }
+  if (call.name == "take_row" || call.name == "put_row")
+    return copy_row(call, first, tensor(call.inputs[1]), out);
   bool takes_weight = call.inputs.size() > 1;
   HostTensor second = takes_weight ? tensor(call.inputs[1]) : first;
   bool biased = call.inputs.size() > 2 && call.inputs[2] != kNoBuffer;

@@ -1,8 +1,9 @@
 #include "fusion/loops.h"
 
 #include <algorithm>
-
 #include <charconv>
+
+#include "ir/control_steps.h"
 
 namespace penstock::fusion {
 
@@ -171,6 +172,34 @@ StepUses uses_of(const LoopProgram& program, const ProgramStep& step) {
     for (BufferId id : fallback.outputs) add(uses.writes, id);
   }
   return uses;
+}
+
+std::vector<int> last_uses(const LoopProgram& program, const std::vector<StepUses>& uses) {
+  std::vector<int> first(program.buffers.size(), -1), last = first;
+  for (std::size_t s = 0; s < uses.size(); ++s) {
+    for (const auto* set : {&uses[s].reads, &uses[s].writes}) {
+      for (BufferId id : *set) {
+        const auto at = static_cast<std::size_t>(id);
+        last[at] = static_cast<int>(s);
+        if (first[at] < 0) first[at] = static_cast<int>(s);
+      }
+    }
+  }
+  const ControlSteps control = control_steps_of(program.steps);
+  for (std::size_t s = 0; s < uses.size(); ++s) {
+    if (!control[s] || !control[s]->repeats()) continue;
+    const auto end = s + static_cast<std::size_t>(control[s]->first + control[s]->second);
+    for (std::size_t inside = s; inside <= end && inside < uses.size(); ++inside) {
+      for (const auto* set : {&uses[inside].reads, &uses[inside].writes}) {
+        for (BufferId id : *set) {
+          const auto at = static_cast<std::size_t>(id);
+          if (first[at] <= static_cast<int>(s))
+            last[at] = std::max(last[at], static_cast<int>(end) + 1);
+        }
+      }
+    }
+  }
+  return last;
 }
 
 bool reads_then_writes(const Body& body, BufferId from, BufferId to) {

@@ -87,6 +87,11 @@ struct StepUses {
 };
 StepUses uses_of(const LoopProgram& program, const ProgramStep& step);
 
+/// The last step that needs each buffer, -1 for one that none uses; `uses` are those of all steps.
+/// What a loop uses that was there before it is needed until the step behind the loop, as another
+/// turn reads it.
+std::vector<int> last_uses(const LoopProgram& program, const std::vector<StepUses>& uses);
+
 /// Whether each element of `from` is read for the last time right before the same element of `to`
 /// is written.
 bool reads_then_writes(const Body& body, BufferId from, BufferId to);

@@ -90,19 +90,20 @@ class Arena {
 
 class Planner {
  public:
-  explicit Planner(LoopProgram& program) : program_(program), last_(program.buffers.size(), -1) {}
+  explicit Planner(LoopProgram& program) : program_(program) {}
 
   void run() {
     std::vector<StepUses> uses;
-    for (const ProgramStep& step : program_.steps) {
-      uses.push_back(uses_of(program_, step));
-      for (const auto* set : {&uses.back().reads, &uses.back().writes}) {
-        for (BufferId id : *set) last_[id] = static_cast<int>(uses.size()) - 1;
-      }
-    }
+    for (const ProgramStep& step : program_.steps) uses.push_back(uses_of(program_, step));
+    last_ = last_uses(program_, uses);
     for (BufferId id : program_.outputs) {
       const Buffer& buffer = program_.buffers[id];
       last_[buffer.kind == Buffer::Kind::view ? buffer.base : id] = static_cast<int>(uses.size());
+    }
+    ending_.resize(uses.size() + 1);
+    for (std::size_t id = 0; id < last_.size(); ++id) {
+      if (last_[id] >= 0 && is_temporary(static_cast<BufferId>(id)))
+        ending_[static_cast<std::size_t>(last_[id])].push_back(static_cast<BufferId>(id));
     }
     for (std::size_t s = 0; s < uses.size(); ++s) step(static_cast<int>(s), uses[s]);
     for (const auto& [id, offset] : symbolic_) {
@@ -126,9 +127,8 @@ class Planner {
       placed_.insert(id);
       if (!take_over(number, id, dying)) place(id);
     }
-    for (BufferId id : dying) release(id);
-    for (BufferId id : uses.writes) {
-      if (is_temporary(id) && last_[id] == number) release(id);
+    for (BufferId id : ending_[static_cast<std::size_t>(number)]) {
+      if (placed_.contains(id) && !taken_over_.contains(id)) release(id);
     }
   }
 
@@ -146,6 +146,7 @@ class Planner {
         symbolic_.emplace(id, symbolic->second);
       }
       dying.erase(from);
+      taken_over_.insert(from);
       return true;
     }
     return false;
@@ -178,8 +179,9 @@ class Planner {
   }
 
   LoopProgram& program_;
-  std::vector<int> last_;  ///< step that uses the buffer last
-  std::set<BufferId> placed_;
+  std::vector<int> last_;                      ///< step that uses the buffer last
+  std::vector<std::vector<BufferId>> ending_;  ///< by step: what it uses last
+  std::set<BufferId> placed_, taken_over_;
   Arena arena_;
   std::map<BufferId, SymExpr> symbolic_;  ///< offsets behind the constant part
   std::map<std::string, std::vector<SymExpr>> free_symbolic_;

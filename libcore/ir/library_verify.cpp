@@ -62,7 +62,11 @@ class CallChecker {
       broken("indices are integers");
     if (call_.name == "copy") check_copy();
     if (call_.name == "bernoulli") check_draw();
-    if (call_.name == "branch") check_branch();
+    if (call_.name == "branch") check_flag(inputs_[0]);
+    if (call_.name == "while") check_flag(outputs_[0]);
+    if (call_.name == "for") check_turn(outputs_[0]);
+    if (call_.name == "take_row") check_row(inputs_[0], outputs_[0]);
+    if (call_.name == "put_row") check_row(outputs_[0], inputs_[0]);
     if (result_) check_post_ops();
     return std::move(result_);
   }
@@ -120,11 +124,24 @@ class CallChecker {
       same(from.sizes[i], to.sizes[i], "has windows that differ");
   }
 
-  void check_branch() {
-    const Operand& condition = inputs_[0];
-    const auto is_one = [](const Size& size) { return size == 1; };
-    if (!is_boolean(condition.dtype) || !std::ranges::all_of(condition.sizes, is_one))
-      broken("its condition is not one bool");
+  static bool is_one(const Operand& operand) {
+    return std::ranges::all_of(operand.sizes, [](const Size& size) { return size == 1; });
+  }
+
+  void check_flag(const Operand& condition) {
+    if (!is_boolean(condition.dtype) || !is_one(condition)) broken("its condition is not one bool");
+  }
+
+  void check_turn(const Operand& turn) {
+    if (turn.dtype != DType::int64 || !is_one(turn)) broken("its turn is not one int64");
+  }
+
+  void check_row(const Operand& rows, const Operand& row) {
+    check_turn(inputs_[1]);
+    if (rows.dtype != row.dtype || rows.rank() != row.rank() + 1)
+      return broken("has windows that differ");
+    for (std::size_t i = 0; i < row.rank(); ++i)
+      same(rows.sizes[i + 1], row.sizes[i], "has windows that differ");
   }
 
   void check_draw() {

@@ -11,7 +11,9 @@ namespace penstock {
 namespace {
 
 constexpr ControlOp kControlOps[] = {
-    {"prim.cond", "then otherwise", "operands"},
+    {"prim.cond", ControlKind::choice, "then otherwise", "operands"},
+    {"prim.while_loop", ControlKind::loop, "condition body", "operands"},
+    {"prim.scan", ControlKind::scan, "body", "operands"},
 };
 
 bool is_condition(const Guard& guard) {
@@ -22,19 +24,6 @@ bool has_condition(const Interface& interface, const Condition& condition) {
   return std::ranges::any_of(interface.guards, [&](const Guard& guard) {
     return guard.condition && *guard.condition == condition;
   });
-}
-
-/// The values of a list of tensors; nothing for another argument.
-std::optional<std::vector<ValueId>> listed_values(const Argument* argument) {
-  const auto* list = argument != nullptr ? argument->as<Argument::Sequence>() : nullptr;
-  if (list == nullptr) return std::nullopt;
-  std::vector<ValueId> values;
-  for (const Argument& item : list->items) {
-    const auto* value = item.as<Argument::Value>();
-    if (value == nullptr) return std::nullopt;
-    values.push_back(value->id);
-  }
-  return values;
 }
 
 /// Reports the first broken rule.
@@ -90,48 +79,111 @@ class Checker {
     return found == subgraphs_.end() ? nullptr : *found;
   }
 
-  /// Whether what is given is what is taken, of one dtype and the same sizes.
-  bool fits(ValueId given, const TensorType& taken) const {
-    if (given >= graph_.values.size() || graph_.values[given].is_scalar) return false;
-    const TensorType& type = graph_.values[given].type;
-    return type.dtype == taken.dtype && type.sizes == taken.sizes && type.device == taken.device;
+  bool is_tensor(ValueId id) const {
+    return id < graph_.values.size() && !graph_.values[id].is_scalar;
+  }
+
+  /// Whether a tensor of the graph is what a subgraph has as an input or output: of one dtype and
+  /// the same sizes, behind that of the rows where it has so many.
+  bool fits(ValueId id, const TensorType& inner, const SymExpr* rows) const {
+    if (!is_tensor(id)) return false;
+    const TensorType& type = graph_.values[id].type;
+    const std::size_t skipped = rows != nullptr ? 1 : 0;
+    return type.dtype == inner.dtype && type.device == inner.device &&
+           type.sizes.size() == inner.sizes.size() + skipped &&
+           (rows == nullptr || type.sizes.front() == *rows) &&
+           std::ranges::equal(type.sizes.begin() + skipped, type.sizes.end(), inner.sizes.begin(),
+                              inner.sizes.end());
+  }
+
+  static bool is_one_bool(const TensorType& type) {
+    const auto is_one = [](const SymExpr& size) { return size == SymExpr(1); };
+    return type.dtype == DType::bool_ && std::ranges::all_of(type.sizes, is_one);
   }
 
   void check_node(const Node& node, const ControlOp& op) {
-    const ValueId predicate = operand_value(node, "predicate");
-    if (predicate >= graph_.values.size() || graph_.values[predicate].is_scalar)
-      return broken("the predicate is no tensor");
-    const TensorType& type = graph_.values[predicate].type;
-    if (type.dtype != DType::bool_ ||
-        std::ranges::any_of(type.sizes, [](const SymExpr& size) { return size != SymExpr(1); }))
-      broken("the predicate is not one bool");
-    const auto operands = listed_values(find_argument(node, op.operands));
+    const auto operands = operands_of(node);
     if (!operands) return broken("the operands are no list of tensors");
-    const std::vector<std::string_view> names = subgraphs_of(node);
-    if (names.empty()) return broken("it names no subgraphs");
-    for (std::string_view name : names) {
-      const Graph* subgraph = find(name);
-      if (subgraph == nullptr) return broken(fmt::format("there is no subgraph {}", name));
-      check_boundary(*subgraph, *operands, node.results);
+    std::vector<const Graph*> run;
+    for (std::string_view name : subgraphs_of(node)) {
+      run.push_back(find(name));
+      if (run.back() == nullptr) return broken(fmt::format("there is no subgraph {}", name));
+    }
+    if (run.empty()) return broken("it names no subgraphs");
+    if (op.kind == ControlKind::choice) return check_choice(node, *operands, run);
+    if (op.kind == ControlKind::loop) return check_loop(node, *operands, run);
+    check_scan(node, *operands, *run[0]);
+  }
+
+  void check_choice(const Node& node, const std::vector<ValueId>& operands,
+                    const std::vector<const Graph*>& run) {
+    const ValueId predicate = operand_value(node, "predicate");
+    if (!is_tensor(predicate)) return broken("the predicate is no tensor");
+    if (!is_one_bool(graph_.values[predicate].type)) broken("the predicate is not one bool");
+    for (const Graph* subgraph : run) {
+      check_inputs(*subgraph, operands, {});
+      check_outputs(*subgraph, node.results, {});
     }
   }
 
-  void check_boundary(const Graph& subgraph, const std::vector<ValueId>& operands,
-                      const std::vector<ValueId>& results) {
+  void check_loop(const Node& node, const std::vector<ValueId>& operands,
+                  const std::vector<const Graph*>& run) {
+    for (const Graph* subgraph : run) check_inputs(*subgraph, operands, {});
+    const std::vector<Output>& condition = run[0]->interface.outputs;
+    if (condition.size() != 1 || !is_one_bool(condition[0].type) || condition[0].type.rank() != 0)
+      broken("the condition does not give one bool of rank 0");
+    check_outputs(*run[1], node.results, {});
+    check_carried(operands, node.results, node.results.size());
+  }
+
+  void check_scan(const Node& node, const std::vector<ValueId>& operands, const Graph& body) {
+    const auto parts = scan_parts(node);
+    if (!parts || parts->carried + parts->scanned > operands.size() || parts->scanned == 0 ||
+        parts->carried > node.results.size())
+      return broken("it has fewer operands than it says");
+    check_inputs(body, operands, *parts);
+    check_outputs(body, node.results, *parts);
+    check_carried(operands, node.results, parts->carried);
+  }
+
+  /// What a turn hands on is what the next one takes.
+  void check_carried(const std::vector<ValueId>& operands, const std::vector<ValueId>& results,
+                     std::size_t count) {
+    if (count > operands.size()) return broken("a loop gives more than it takes");
+    for (std::size_t i = 0; i < count; ++i) {
+      if (!is_tensor(results[i]) || !fits(operands[i], graph_.values[results[i]].type, nullptr))
+        broken(fmt::format("result {} is not what operand {} is", i, i));
+    }
+  }
+
+  void check_inputs(const Graph& subgraph, const std::vector<ValueId>& operands,
+                    const ScanParts& parts) {
     const Interface& interface = subgraph.interface;
-    if (operands.size() != interface.inputs.size() || results.size() != interface.outputs.size()) {
-      return broken(fmt::format("subgraph {} takes {} and gives {} tensors, not {} and {}",
-                                interface.name, interface.inputs.size(), interface.outputs.size(),
-                                operands.size(), results.size()));
+    if (operands.size() != interface.inputs.size()) {
+      return broken(fmt::format("subgraph {} takes {} tensors, not {}", interface.name,
+                                interface.inputs.size(), operands.size()));
     }
     for (std::size_t i = 0; i < operands.size(); ++i) {
       const Input& input = interface.inputs[i];
-      if (!fits(operands[i], input.type) || !is_of_kind(operands[i], input.kind))
+      const bool row = i >= parts.carried && i < parts.carried + parts.scanned;
+      if (!fits(operands[i], input.type, row ? &parts.length : nullptr) ||
+          !is_of_kind(operands[i], input.kind))
         broken(fmt::format("operand {} is not what input {} of subgraph {} is", i, input.name,
                            interface.name));
     }
+  }
+
+  void check_outputs(const Graph& subgraph, const std::vector<ValueId>& results,
+                     const ScanParts& parts) {
+    const Interface& interface = subgraph.interface;
+    if (results.size() != interface.outputs.size()) {
+      return broken(fmt::format("subgraph {} gives {} tensors, not {}", interface.name,
+                                interface.outputs.size(), results.size()));
+    }
+    const bool scans = parts.scanned > 0;
     for (std::size_t i = 0; i < results.size(); ++i) {
-      if (!fits(results[i], interface.outputs[i].type))
+      const SymExpr* rows = scans && i >= parts.carried ? &parts.length : nullptr;
+      if (!fits(results[i], interface.outputs[i].type, rows))
         broken(fmt::format("result {} is not what subgraph {} gives", i, interface.name));
     }
   }
@@ -156,18 +208,56 @@ const ControlOp* find_control_op(std::string_view op) {
   return found == std::end(kControlOps) ? nullptr : found;
 }
 
+std::vector<std::string_view> subgraph_arguments(const ControlOp& op) {
+  std::vector<std::string_view> arguments;
+  for (std::string_view rest = op.subgraphs; !rest.empty();) {
+    const std::size_t end = std::min(rest.find(' '), rest.size());
+    arguments.push_back(rest.substr(0, end));
+    rest.remove_prefix(std::min(end + 1, rest.size()));
+  }
+  return arguments;
+}
+
+std::optional<std::vector<ValueId>> operands_of(const Node& node) {
+  const ControlOp* op = find_control_op(node.op);
+  const Argument* argument = op != nullptr ? find_argument(node, op->operands) : nullptr;
+  const auto* list = argument != nullptr ? argument->as<Argument::Sequence>() : nullptr;
+  if (list == nullptr) return std::nullopt;
+  std::vector<ValueId> values;
+  for (const Argument& item : list->items) {
+    const auto* value = item.as<Argument::Value>();
+    if (value == nullptr) return std::nullopt;
+    values.push_back(value->id);
+  }
+  return values;
+}
+
+std::optional<ScanParts> scan_parts(const Node& node) {
+  const auto count = [&](std::string_view name) -> std::optional<std::size_t> {
+    const Argument* argument = find_argument(node, name);
+    const auto* number = argument != nullptr ? argument->as<std::int64_t>() : nullptr;
+    if (number == nullptr || *number < 0 || *number > INT32_MAX) return std::nullopt;
+    return static_cast<std::size_t>(*number);
+  };
+  const auto carried = count("carried"), scanned = count("scanned");
+  const Argument* length = find_argument(node, "length");
+  if (!carried || !scanned || length == nullptr) return std::nullopt;
+  if (const auto* number = length->as<std::int64_t>())
+    return ScanParts{*carried, *scanned, SymExpr(*number)};
+  const auto* size = length->as<SymExpr>();
+  if (size == nullptr) return std::nullopt;
+  return ScanParts{*carried, *scanned, *size};
+}
+
 std::vector<std::string_view> subgraphs_of(const Node& node) {
   std::vector<std::string_view> names;
   const ControlOp* op = find_control_op(node.op);
   if (op == nullptr) return names;
-  std::string_view arguments = op->subgraphs;
-  while (!arguments.empty()) {
-    const std::size_t end = std::min(arguments.find(' '), arguments.size());
-    const Argument* argument = find_argument(node, arguments.substr(0, end));
+  for (std::string_view argument_name : subgraph_arguments(*op)) {
+    const Argument* argument = find_argument(node, argument_name);
     const auto* name = argument != nullptr ? argument->as<std::string>() : nullptr;
     if (name == nullptr) return {};
     names.push_back(*name);
-    arguments.remove_prefix(std::min(end + 1, arguments.size()));
   }
   return names;
 }

@@ -1,26 +1,53 @@
 #pragma once
 
+#include <cstdint>
+#include <optional>
 #include <span>
 #include <string_view>
 #include <vector>
 
 #include "ir/graph.h"
 
-// Subgraphs: what a node runs that decides, while the graph runs, what is computed (a branch of a
-// condition). A subgraph takes its node's operands and gives its results; it writes nothing that
-// was there before, and draws no random numbers. Its sizes are those of the graph around it: it has
-// the same symbols, and what is known of them there holds in it.
+// Subgraphs: what a node runs that decides, while the graph runs, what is computed and how often: a
+// branch of a condition, the condition and the body of a loop. A subgraph takes its node's operands
+// and gives its results; it writes nothing that was there before, and draws no random numbers. Its
+// sizes are those of the graph around it: it has the same symbols, and what is known of them there
+// holds in it.
 
 namespace penstock {
+
+/// How often subgraphs run, and on what.
+enum class ControlKind : std::uint8_t {
+  choice,  ///< one of two, as the predicate says, on the operands
+  loop,    ///< the second as long as the first gives true. The first operands, as many as there are
+           ///< results, are those of the first turn; in the next turn they are what this one gave
+  scan,    ///< once for each row of some operands, which stand behind those that turns hand on
+};
 
 /// An op that runs subgraphs.
 struct ControlOp {
   std::string_view op;
+  ControlKind kind;
   std::string_view subgraphs;  ///< arguments that name them, separated by spaces
   std::string_view operands;   ///< the argument that lists what they take
 };
 /// The row of the op, or null for one that runs none.
 const ControlOp* find_control_op(std::string_view op);
+
+/// The arguments that name its subgraphs.
+std::vector<std::string_view> subgraph_arguments(const ControlOp& op);
+/// The operands of a node that runs subgraphs; nothing where they are no list of tensors.
+std::optional<std::vector<ValueId>> operands_of(const Node& node);
+
+/// How a scan's operands and results are cut: so many tensors that each turn hands on to the next,
+/// which come first in both; then so many operands of which each turn takes a row. What each turn
+/// gives besides becomes a row of a result.
+struct ScanParts {
+  std::size_t carried = 0, scanned = 0;
+  SymExpr length;  ///< turns
+};
+/// Nothing where the node's arguments do not say.
+std::optional<ScanParts> scan_parts(const Node& node);
 
 /// The subgraphs that a node names, in the order of its op's row; empty for other nodes.
 std::vector<std::string_view> subgraphs_of(const Node& node);

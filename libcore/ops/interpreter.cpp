@@ -1,5 +1,7 @@
 #include "ops/interpreter.h"
 
+#include <algorithm>
+#include <cstring>
 #include <unordered_map>
 
 #include "ir/call_location.h"
@@ -37,6 +39,15 @@ Result<Bindings> bind_symbols(const Graph& graph, const std::vector<HostTensor>&
   return bindings;
 }
 
+void copy_elements(const HostTensor& from, const HostTensor& to) {
+  const auto size = static_cast<std::size_t>(facts(to.dtype).size);
+  const std::vector<std::int64_t> sources = from.places(), places = to.places();
+  for (std::size_t i = 0; i < places.size(); ++i) {
+    std::memcpy(to.memory->data() + static_cast<std::size_t>(places[i]) * size,
+                from.memory->data() + static_cast<std::size_t>(sources[i]) * size, size);
+  }
+}
+
 /// One graph on tensors. `outer` holds the numbers of symbols that the graph around it knows.
 class Interpreter {
  public:
@@ -48,10 +59,10 @@ class Interpreter {
                                        std::to_string(graph_.interface.inputs.size()) +
                                        " inputs, given are " + std::to_string(inputs.size()));
     }
-    auto bindings = bind_symbols(graph_, inputs);
-    if (!bindings) return tl::unexpected(bindings.error());
-    bindings_ = std::move(*bindings);
-    bindings_.insert(outer.begin(), outer.end());
+    auto own = bind_symbols(graph_, inputs);
+    if (!own) return tl::unexpected(own.error());
+    bindings_ = outer;
+    bindings_.insert(own->begin(), own->end());
     values_.resize(graph_.values.size());
     std::move(inputs.begin(), inputs.end(), values_.begin());
     for (ValueId id = 0; made_ && id < inputs.size(); ++id) made_(id, values_[id]);
@@ -70,7 +81,7 @@ class Interpreter {
  private:
   Result<void> run_node(std::size_t position) {
     const Node& node = graph_.nodes[position];
-    auto results = find_control_op(node.op) != nullptr ? run_branch(node) : compute(node);
+    auto results = find_control_op(node.op) != nullptr ? run_control(node) : compute(node);
     if (!results) {
       results.error().place =
           "graph " + to_string(graph_.interface.id) + " node " + std::to_string(position);
@@ -98,17 +109,94 @@ class Interpreter {
     return evaluate(node, graph_, tensor_of, symbol_value);
   }
 
-  /// The subgraph that the predicate chooses, on the operands.
-  Result<std::vector<HostTensor>> run_branch(const Node& node) const {
-    const std::vector<std::string_view> names = subgraphs_of(node);
-    const HostTensor& predicate = values_[operand_value(node, "predicate")];
-    const bool taken = predicate.memory != nullptr && predicate.integer_at(predicate.offset) != 0;
-    const Graph* subgraph = find_subgraph(graph_.subgraphs, names[taken ? 0 : 1]);
-    if (subgraph == nullptr) return failure(Code::PS0603, node.op + " names no subgraph");
-    std::vector<HostTensor> operands;
+  using Tensors = std::vector<HostTensor>;
+
+  Result<Tensors> run_control(const Node& node) const {
+    std::vector<const Graph*> run;
+    for (std::string_view name : subgraphs_of(node)) {
+      run.push_back(find_subgraph(graph_.subgraphs, name));
+      if (run.back() == nullptr) return failure(Code::PS0603, node.op + " names no subgraph");
+    }
+    Tensors operands;
     for_each_value(*find_argument(node, "operands"),
                    [&](ValueId id) { operands.push_back(values_[id]); });
-    return Interpreter(*subgraph, {}).run(std::move(operands), bindings_);
+    switch (find_control_op(node.op)->kind) {
+      case ControlKind::choice: {
+        const HostTensor& predicate = values_[operand_value(node, "predicate")];
+        return run_subgraph(*run[is_true(predicate) ? 0 : 1], std::move(operands));
+      }
+      case ControlKind::loop:
+        return run_loop(*run[0], *run[1], std::move(operands), node.results.size());
+      case ControlKind::scan:
+        break;
+    }
+    return run_scan(*run[0], std::move(operands), *scan_parts(node), node);
+  }
+
+  Result<Tensors> run_subgraph(const Graph& subgraph, Tensors operands) const {
+    return Interpreter(subgraph, {}).run(std::move(operands), bindings_);
+  }
+
+  static bool is_true(const HostTensor& flag) {
+    return flag.memory != nullptr && flag.integer_at(flag.offset) != 0;
+  }
+
+  Result<Tensors> run_loop(const Graph& condition, const Graph& body, Tensors operands,
+                           std::size_t carried) const {
+    for (;;) {
+      auto going = run_subgraph(condition, operands);
+      if (!going) return going;
+      if (!is_true(going->front())) break;
+      auto given = run_subgraph(body, operands);
+      if (!given) return given;
+      std::ranges::move(*given, operands.begin());
+    }
+    operands.resize(carried);
+    return operands;
+  }
+
+  /// The row of the tensor's first dim.
+  static HostTensor row(HostTensor tensor, std::int64_t number) {
+    tensor.offset += number * tensor.strides.front();
+    tensor.sizes.erase(tensor.sizes.begin());
+    tensor.strides.erase(tensor.strides.begin());
+    return tensor;
+  }
+
+  Result<Tensors> run_scan(const Graph& body, Tensors operands, const ScanParts& parts,
+                           const Node& node) const {
+    const auto length = parts.length.evaluate([&](std::string_view name) { return number(name); });
+    Tensors stacked;
+    for (std::size_t i = parts.carried; i < node.results.size(); ++i) {
+      const TensorType& type = graph_.values[node.results[i]].type;
+      std::vector<std::int64_t> sizes;
+      for (const SymExpr& size : type.sizes)
+        sizes.push_back(
+            size.evaluate([&](std::string_view name) { return number(name); }).value_or(0));
+      stacked.push_back(HostTensor::contiguous(type.dtype, sizes));
+    }
+    for (std::int64_t turn = 0; turn < length.value_or(0); ++turn) {
+      Tensors given = operands;
+      for (std::size_t i = parts.carried; i < parts.carried + parts.scanned; ++i)
+        given[i] = row(std::move(given[i]), turn);
+      auto made = run_subgraph(body, std::move(given));
+      if (!made) return made;
+      for (std::size_t i = 0; i < made->size(); ++i) {
+        if (i < parts.carried) {
+          operands[i] = (*made)[i];
+        } else {
+          copy_elements((*made)[i], row(stacked[i - parts.carried], turn));
+        }
+      }
+    }
+    operands.resize(parts.carried);
+    std::ranges::move(stacked, std::back_inserter(operands));
+    return operands;
+  }
+
+  std::optional<std::int64_t> number(std::string_view symbol) const {
+    const auto found = bindings_.find(std::string(symbol));
+    return found == bindings_.end() ? std::nullopt : std::optional(found->second);
   }
 
   const Graph& graph_;

@@ -119,6 +119,13 @@ Result<void> verify_contract(const PlacedGraph& placed) {
   return {};
 }
 
+Graph whole_graph(const PlacedGraph& placed) {
+  Graph graph = placed.graph;
+  for (const PlacedGraph& subgraph : placed.subgraphs)
+    graph.subgraphs.push_back(whole_graph(subgraph));
+  return graph;
+}
+
 std::string to_text(const PlacedGraph& placed) {
   const Graph& graph = placed.graph;
   std::string out = to_text(graph.interface);

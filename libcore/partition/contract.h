@@ -11,6 +11,9 @@ namespace penstock {
 /// fallback. PS0205 names the first rule that is broken.
 Result<void> verify_contract(const PlacedGraph& placed);
 
+/// The graph with its subgraphs, without regions: what they mean is what it means.
+Graph whole_graph(const PlacedGraph& placed);
+
 /// The graph's text, region by region, each under a line with its placement and value lists.
 std::string to_text(const PlacedGraph& placed);
 

@@ -117,11 +117,22 @@ bool is_due(const Row& row, const DecomposeOptions& options) {
   return row.when == When::always || options.differentiation != nullptr;
 }
 
-/// The contract of `level`, which a graph on the way keeps before it is called by that name.
+/// Calls the graph's subgraphs, and theirs, by that level.
+void call_subgraphs(Graph& graph, Level level) {
+  for (Graph& subgraph : graph.subgraphs) {
+    subgraph.level = level;
+    call_subgraphs(subgraph, level);
+  }
+}
+
+/// The contract of `level`, which a graph on the way keeps before it is called by that name. Its
+/// subgraphs are of level core by then, and keep that of any level before.
 Result<void> verify_as(Graph& graph, Level level) {
   const Level called = std::exchange(graph.level, level);
+  call_subgraphs(graph, level);
   auto verified = ops::verify_contract(graph, level);
   graph.level = called;
+  call_subgraphs(graph, Level::core);
   return verified;
 }
 
@@ -144,7 +155,7 @@ Result<void> decompose_subgraphs(Graph& graph, const DecomposeOptions& options, 
   plain.differentiation = nullptr;
   if (options.differentiation != nullptr && !graph.subgraphs.empty()) {
     return failure(Code::PS0606,
-                   "gradients are not known through a graph with subgraphs (torch.cond)",
+                   "gradients are not known through a graph with subgraphs (torch.cond, loops)",
                    "graph " + to_string(graph.interface.id));
   }
   for (Graph& subgraph : graph.subgraphs) {

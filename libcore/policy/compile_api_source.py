@@ -6,7 +6,6 @@ build makes this file a string constant.
 """
 
 import functools
-import gc
 import os
 import sys
 import types
@@ -212,54 +211,11 @@ def find_backend(backend, **keywords):
     return bound
 
 
-PLAIN = (type(None), bool, int, float, complex, str, bytes, type, types.BuiltinFunctionType)
-MOST_OBJECTS = 100_000  # beyond that many, one may require gradients
-
-
-def named_globals(function):
-    """What the code of `function` may refer to by name."""
-    codes, found = [function.__code__], []
-    while codes:
-        code = codes.pop()
-        codes += [constant for constant in code.co_consts if isinstance(constant, types.CodeType)]
-        for value in [function.__globals__.get(name) for name in code.co_names]:
-            own = isinstance(value, types.ModuleType) and not value.__name__.startswith("torch")
-            found += [vars(value).get(name) for name in code.co_names] if own else [value]
-    return found
-
-
-def reaches_gradients(objects):
-    """True if a tensor that requires gradients can be reached from `objects`, or nobody can tell."""
-    torch = sys.modules["torch"]
-    seen, left = {}, list(objects)
-    while left:
-        one = left.pop()
-        if isinstance(one, (*PLAIN, types.ModuleType)) or id(one) in seen:
-            continue
-        seen[id(one)] = one
-        if len(seen) > MOST_OBJECTS:
-            return True
-        if isinstance(one, torch.Tensor):
-            if one.requires_grad:
-                return True
-        elif not isinstance(one, types.FunctionType):
-            left += gc.get_referents(one)
-        elif not (one.__module__ or "").startswith("torch."):
-            left += [one.__closure__, one.__defaults__, one.__kwdefaults__, *named_globals(one)]
-        else:
-            left += [one.__closure__]
-    return False
-
-
-def is_operator_with_gradients(caller):
-    """True for one of torch's higher-order operators (cond, map, scan …) that is asked for gradients: its code for these
-    takes graphs of TorchDynamo, and gives something else where it gets the program's functions."""
-    torch = sys.modules["torch"]
+def is_operator(caller):
+    """True for one of torch's higher-order operators (cond, map, scan …). What is left of them to torch is TorchDynamo's:
+    it says what their functions may not do, and their code for gradients takes its graphs."""
     module = caller.f_globals.get("__name__", "")
-    if module == "torch.nn.attention.flex_attention":
-        return True  # what its functions look into may be asked for gradients as well
-    by_operator = module.startswith("torch._higher_order_ops.")
-    return by_operator and torch.is_grad_enabled() and reaches_gradients(caller.f_locals.values())
+    return module == "torch.nn.attention.flex_attention" or module.startswith("torch._higher_order_ops.")
 
 
 # Arguments, some of newer versions of torch, that concern torch's own compiler alone: which of its guards it keeps, how
@@ -294,7 +250,7 @@ def compile(model, fullgraph, dynamic, backend, mode, options, disable, name=Non
         return UNSERVED
     torch = sys.modules["torch"]
     backend = resolve_default(backend)
-    if torch.compiler.is_exporting() or is_operator_with_gradients(sys._getframe(1)):
+    if torch.compiler.is_exporting() or is_operator(sys._getframe(1)):
         return UNSERVED
     if mode is not None and options is not None:
         return UNSERVED

@@ -293,6 +293,26 @@ Shadow Objects::value_of_object(const ObjectShadow& dict, PyObject* key, PyObjec
   return value == nullptr ? Shadow::null() : Shadow::constant();
 }
 
+void Objects::note_touched(ObjectId id) {
+  const ObjectShadow& known = objects_[id];
+  const bool made = known.origin.is(Shadow::Kind::fresh) ||
+                    (known.is_instance_dict && known.owner.is(Shadow::Kind::fresh));
+  for (Watch& watch : watches_) {
+    if (made && id < watch.first_new && !watch.touched.contains(id))
+      watch.touched.emplace(id, std::pair(known.items, known.values));
+  }
+}
+
+bool Objects::unwatch() {
+  const Watch watch = std::move(watches_.back());
+  watches_.pop_back();
+  return std::ranges::any_of(watch.touched, [&](const auto& one) {
+    const ObjectShadow& known = objects_[one.first];
+    const bool is_gone = !known.object;
+    return !is_gone && (known.items != one.second.first || known.values != one.second.second);
+  });
+}
+
 void Objects::mark_written(ObjectShadow& known) {
   // What it held at the segment's start may be asked for behind the first write.
   constexpr Py_ssize_t kMostKeys = 256;

@@ -23,7 +23,14 @@ class Objects {
   Shadow fresh(PyObject* object, std::vector<Shadow> items = {});
   /// The object that the operand is, followed from now on.
   ObjectId contents(Operand operand);
-  ObjectShadow& object(ObjectId id) { return objects_[id]; }
+  ObjectShadow& object(ObjectId id) {
+    if (!watches_.empty()) note_touched(id);
+    return objects_[id];
+  }
+  /// Looks from here on whether anything changes that the segment made before; unwatch() ends what
+  /// was begun last, and is true if something did.
+  void watch() { watches_.push_back({static_cast<ObjectId>(count()), {}}); }
+  bool unwatch();
   /// Null for one that is not followed.
   ObjectShadow* find(PyObject* object);
   /// Its id; kNoSource for one that is not followed.
@@ -82,7 +89,15 @@ class Objects {
     ObjectId id;
   };
 
+  /// What objects made before `first_new` held when they were touched first.
+  struct Watch {
+    ObjectId first_new;
+    std::unordered_map<ObjectId, std::pair<std::vector<Shadow>, std::vector<Shadow>>> touched;
+  };
+  void note_touched(ObjectId id);
+
   Walk& walk_;
+  std::vector<Watch> watches_;  ///< the innermost last
   std::deque<ObjectShadow> objects_;
   std::unordered_map<PyObject*, ObjectId> by_identity_;
   std::vector<Passing> passing_;

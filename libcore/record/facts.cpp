@@ -187,7 +187,7 @@ bool Facts::consume_hashed(Operand operand) {
   // A parameter is the same object in every call, as a rule; other tensors pass by.
   if (Py_TYPE(operand.object) != walk_.recorder.bridge().parameter_type()) return consume(operand);
   if (operand.shadow.is(Shadow::Kind::node) && walk_.recorder.is_input(operand.shadow.index))
-    operand.shadow = Shadow::sourced(walk_.recorder.source_of(operand.shadow.index));
+    operand.shadow = Shadow::sourced(walk_.recorder.input_of(operand.shadow.index).source);
   return operand.shadow.is(Shadow::Kind::sourced) ? consume_identity(operand) : consume(operand);
 }
 

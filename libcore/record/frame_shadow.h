@@ -61,10 +61,7 @@ struct Expected {
   int unpacked_at = -1;  ///< that call: where the operand lies of which CPython makes a tuple first
   std::vector<Shadow> unpacked;  ///< what is in that tuple; those last arguments
   std::optional<std::vector<Shadow>>
-      new_tuple;         ///< the second argument is a tuple of these that the call makes
-  bool through = false;  ///< frames that run natively may stand between
-  std::optional<ValueId>
-      rows_of;  ///< the first argument is this tensor's row of the number that the call has
+      new_tuple;  ///< the second argument is a tuple of these that the call makes
 };
 
 /// True for a slot of localsplus that holds a cell once the frame's prologue ran.

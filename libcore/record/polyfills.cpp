@@ -229,7 +229,7 @@ std::optional<bool> model_as_grid(Walk& walk, FrameShadow&, Operand,
       return walk.verdict.broke(Code::PS0306, "a grid is made of what the segment did not make");
     given.push_back(operand.shadow.index);
   }
-  walk.recorder.grid().begin(given);
+  walk.recorder.grid.begin(given);
   return std::nullopt;
 }
 
@@ -239,23 +239,36 @@ std::optional<bool> model_of_grid(Walk& walk, FrameShadow& f, Operand function,
                                   int pops) {
   const Operand result = positional.empty() ? Operand{} : positional[0];
   const bool inside =
-      result.shadow.is(Shadow::Kind::node) && walk.recorder.grid().has(result.shadow.index);
+      result.shadow.is(Shadow::Kind::node) && walk.recorder.grid.has(result.shadow.index);
   const auto other =
       inside || !walk.is_tensor(result.object) ? std::nullopt : argument(walk, result);
   const auto* value = other ? other->as<Argument::Value>() : nullptr;
   if (!inside && (value == nullptr || walk.recorder.value(value->id).type.rank() != 0))
     return walk.verdict.broke(Code::PS0306, "a function of numbers gives something else");
-  walk.recorder.grid().end();
+  walk.recorder.grid.end();
   PyObject* holds = PyDict_GetItemString(g_globals, "holds");
   return call_instead(walk, f, function, holds, positional, keywords, pops);
+}
+
+PyObject* polyfill(const char* name) {
+  PyObject* globals = polyfill_globals();
+  return globals == nullptr ? nullptr : PyDict_GetItemString(globals, name);
+}
+
+bool calls_instead(FrameShadow& f, Operand function, const char* name) {
+  const int at = callable_position(*f.frame, *f.instruction);
+  PyObject* other = polyfill(name);
+  if (at < 0 || f.frame->stack()[at] != function.object || other == nullptr) return false;
+  PyRef before = PyRef::steal(f.frame->stack()[at]);
+  f.frame->stack()[at] = PyRef::borrow(other).release();
+  return true;
 }
 
 std::optional<bool> call_stand_in(Walk& walk, FrameShadow& f, Operand original, const char* name,
                                   std::vector<Operand> positional,
                                   std::vector<std::pair<PyObject*, Operand>> keywords, int pops) {
   const int at = callable_position(*f.frame, *f.instruction);
-  PyObject* globals = polyfill_globals();
-  PyObject* function = globals == nullptr ? nullptr : PyDict_GetItemString(globals, name);
+  PyObject* function = polyfill(name);
   if (at < 0 || f.frame->stack()[at] != original.object || function == nullptr) return std::nullopt;
   if (!call_function(walk, f, {Shadow::constant(), function}, std::move(positional),
                      std::move(keywords), pops)) {
@@ -267,8 +280,7 @@ std::optional<bool> call_stand_in(Walk& walk, FrameShadow& f, Operand original, 
 }
 
 void set_abandoned() {
-  PyObject* globals = polyfill_globals();
-  PyObject* error = globals == nullptr ? nullptr : PyDict_GetItemString(globals, "Abandoned");
+  PyObject* error = polyfill("Abandoned");
   PyErr_SetNone(error != nullptr ? error : PyExc_RuntimeError);
 }
 

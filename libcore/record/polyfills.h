@@ -28,6 +28,10 @@ std::optional<bool> call_polyfill(Walk& walk, FrameShadow& frame, Operand callab
 std::optional<bool> call_stand_in(Walk& walk, FrameShadow& frame, Operand function,
                                   const char* name, std::vector<Operand> positional,
                                   std::vector<std::pair<PyObject*, Operand>> keywords, int pops);
+/// The function of ours with that name, or null.
+PyObject* polyfill(const char* name);
+/// Puts it in the place of the instruction's callable; false: that stands elsewhere.
+bool calls_instead(FrameShadow& frame, Operand function, const char* name);
 /// Sets the error by which a stand-in learns that the original is to be called.
 void set_abandoned();
 /// The same of a function of torch's that is written in Python, by means that cannot be followed.

@@ -197,6 +197,17 @@ std::int32_t Recorder::add_call(Call call, PyRef callable) {
   return static_cast<std::int32_t>(graph_.calls.size()) - 1;
 }
 
+void Recorder::cut(std::size_t node, std::size_t call) {
+  graph_.nodes.resize(node);
+  graph_.calls.resize(call);
+  callables.resize(call);
+}
+
+std::optional<ValueId> Recorder::made_in(ValueId id) const {
+  const auto made = made_in_.find(storages_[id]);
+  return made == made_in_.end() ? std::nullopt : std::optional(made->second);
+}
+
 std::optional<TensorType> Recorder::result_type(PyObject* tensor,
                                                 const std::vector<ValueId>& arguments) {
   auto known = type_of_tensor(bridge_, tensor);
@@ -247,7 +258,7 @@ void Recorder::add_node(const std::string& op, std::vector<NamedArgument> args,
   }
   heap_gaps_.made(bytes);
   known_values_.note(node, symbolic.empty() ? types : symbolic);
-  grid_values_.note(node);
+  grid.note(node);
   results = node.results;
   graph_.nodes.push_back(std::move(node));
 }
@@ -294,19 +305,6 @@ bool Recorder::may_write_differentiated(ValueId id, const std::vector<ValueId>& 
       values, [this](ValueId one) { return !is_number(one) && is_differentiated(one); });
   if (grad_mode && is_given) differentiated_.insert(storages_[id]);
   return true;
-}
-
-bool Recorder::uses_first_node() const {
-  bool used = false;
-  for (std::size_t at = 1; !used && at < graph_.nodes.size(); ++at) {
-    for (const NamedArgument& argument : graph_.nodes[at].args) {
-      for_each_value(argument.value, [&](ValueId id) {
-        used =
-            used || std::ranges::find(graph_.nodes[0].results, id) != graph_.nodes[0].results.end();
-      });
-    }
-  }
-  return used;
 }
 
 namespace {

@@ -16,6 +16,7 @@
 #include "record/known_values.h"
 #include "record/recorded_guards.h"
 #include "record/shadow.h"
+#include "record/subgraphs.h"
 #include "record/symbolic_sizes.h"
 #include "torch/overload.h"
 #include "torch/tensor_bridge.h"
@@ -55,9 +56,7 @@ class Recorder {
   /// one that stays a constant. Its type must be guarded.
   std::optional<SymExpr> size_number(PyObject* number, std::int64_t value, SourceId source);
   /// True for a tensor whose elements the segment decides.
-  bool is_known(ValueId id) const { return known_values_.has(id) && !grid_values_.has(id); }
-  GridValues& grid() { return grid_values_; }
-  const GridValues& grid() const { return grid_values_; }
+  bool is_known(ValueId id) const { return known_values_.has(id) && !grid.has(id); }
   /// True if the segment wrote the memory that value `id` is in.
   bool is_written(ValueId id) const {
     return storages_[id] == nullptr || written_storages_.contains(storages_[id]);
@@ -77,6 +76,10 @@ class Recorder {
   /// gradient mode is off, or the value shares the memory without being a view to torch.
   bool may_write_differentiated(ValueId id, const std::vector<ValueId>& values, bool grad_mode);
 
+  /// A value that nothing makes yet.
+  ValueId new_value(std::string_view stem, TensorType type);
+  /// Takes the nodes from `node` on out of the graph, and the calls from `call` on.
+  void cut(std::size_t node, std::size_t call);
   /// Appends a call; its result is set when its nodes are known. `callable`: the function that was
   /// called, if another one may have the name that the call's target has.
   std::int32_t add_call(Call call, python::PyRef callable = {});
@@ -96,28 +99,11 @@ class Recorder {
   /// The value's memory is seen as elements of two dtypes from now on.
   void note_other_elements(ValueId id) { seen_otherwise_.insert(storages_[id]); }
   bool has_other_elements(ValueId id) const { return seen_otherwise_.contains(storages_[id]); }
+  /// The first value in the memory that value `id` is in, where the segment made that.
+  std::optional<ValueId> made_in(ValueId id) const;
   bool share_memory(ValueId a, ValueId b) const {
     return storages_[a] != nullptr && storages_[a] == storages_[b];
   }
-  void set_result(std::int32_t call, Argument result) {
-    graph_.calls[call].result = std::move(result);
-  }
-
-  // Subgraphs (subgraphs.cpp): the two branches of a condition are recorded one after the other, as
-  // nodes like any, and leave the graph together.
-  /// The first branch of a condition begins, or the second one.
-  void begin_branch();
-  /// What was begun last ends with these results.
-  void end_branch(std::vector<ValueId> results);
-  bool in_branch() const { return !conditions_.empty(); }
-  /// True if the memory that value `id` is in was made since the innermost branch began.
-  bool is_made_in_branch(ValueId id) const;
-  /// Why the branches of the innermost condition cannot be subgraphs; empty: they can.
-  std::string cannot_join() const;
-  /// Takes the branches of the innermost condition out of the graph, and appends the node that runs
-  /// one of them.
-  std::vector<ValueId> join_branches(ValueId predicate, Call call);
-
   /// The graph's output that is value `id`; `object` is the real tensor.
   std::int32_t output(ValueId id, PyObject* object);
 
@@ -125,14 +111,11 @@ class Recorder {
   bool is_input(ValueId id) const {
     return id < input_by_value_.size() && input_by_value_[id] >= 0;
   }
-  /// By what an input is reached.
-  SourceId source_of(ValueId input) const {
-    return graph_.interface.inputs[static_cast<std::size_t>(input_by_value_[input])].source;
+  const Input& input_of(ValueId id) const {
+    return graph_.interface.inputs[static_cast<std::size_t>(input_by_value_[id])];
   }
-  std::size_t node_count() const { return graph_.nodes.size(); }
-  /// True if a node takes what the first one gives.
-  bool uses_first_node() const;
   Graph& graph() { return graph_; }
+  const Graph& graph() const { return graph_; }
   const torch::TensorBridge& bridge() const { return bridge_; }
 
   /// Brings the values into the order that graphs have (inputs first), adds what guards memory that
@@ -142,24 +125,12 @@ class Recorder {
   std::vector<python::PyRef> input_objects;   ///< one per input, as it was at the segment's start
   std::vector<python::PyRef> output_objects;  ///< one per output
   std::vector<python::PyRef> callables;       ///< one per call, or null
+  GridValues grid;                            ///< what stands for a grid of numbers
+  OpenSubgraphs subgraphs;                    ///< what control flow runs, while it is recorded
   /// One per input: the tensor if it was written, or null.
   std::vector<python::PyRef> written_inputs() const;
 
  private:
-  /// Nodes and calls from `node` and `call` on, which make the values from `value` on.
-  struct Branch {
-    std::size_t node = 0, last_node = 0;
-    std::size_t call = 0, last_call = 0;
-    ValueId value = 0;
-    std::vector<ValueId> results;
-    bool ended = false;
-  };
-  std::vector<ValueId> taken_by(const std::vector<Branch>& branches) const;
-  Graph subgraph(const Branch& branch, const std::vector<ValueId>& operands, std::string name);
-  bool is_outside(const Branch& branch, ValueId id) const {
-    return id < branch.value || is_input(id);
-  }
-  ValueId new_value(std::string_view stem, TensorType type);
   ValueId add_number(InputKind kind, PyObject* number, SourceId source);
   /// A view of all of the value `id`.
   ValueId view_of_whole(ValueId id);
@@ -191,10 +162,7 @@ class Recorder {
   heap::HeapGaps heap_gaps_;
   KnownValues known_values_;
   policy::ShownArguments arguments_;
-  GridValues grid_values_;
   SymbolicSizes sizes_;
-  std::vector<std::vector<Branch>> conditions_;  ///< open, the innermost last
-  int joined_ = 0;
 };
 
 }  // namespace penstock::record

@@ -1,8 +1,12 @@
-// The branches of a condition as subgraphs. While a segment is recorded both are run, so both are
-// written down; what they did is nodes at the end of the graph, which joining them takes away. What
-// a branch uses that was there before becomes an operand of both, in order of first use.
+// Subgraphs of a segment. What a control-flow operator runs is recorded as nodes at the end of the
+// graph, which joining takes away. What a subgraph uses that was there before becomes an operand of
+// all of them, in order of first use, behind those that the operator lists itself.
+
+#include "record/subgraphs.h"
 
 #include <algorithm>
+#include <unordered_map>
+#include <unordered_set>
 #include <utility>
 
 #include "ir/subgraphs.h"
@@ -10,77 +14,106 @@
 
 namespace penstock::record {
 
-void Recorder::begin_branch() {
-  Branch branch;
-  branch.node = graph_.nodes.size();
-  branch.call = graph_.calls.size();
-  branch.value = static_cast<ValueId>(graph_.values.size());
-  const bool second =
-      in_branch() && conditions_.back().size() == 1 && conditions_.back().front().ended;
-  if (!second) conditions_.emplace_back();
-  conditions_.back().push_back(std::move(branch));
+const OpenSubgraphs::Operator& OpenSubgraphs::operator_of(std::string_view op) {
+  static const std::vector<Operator> rows = {
+      {"prim.cond", "torch.cond", "a branch", {"true_graph", "false_graph"}, false},
+      {"prim.while_loop",
+       "torch.while_loop",
+       "a function",
+       {"while_loop_cond_graph", "while_loop_body_graph"},
+       true},
+      {"prim.scan", "torch's scan", "a function", {"combine_graph"}, true},
+  };
+  return *std::ranges::find(rows, op, &Operator::op);
 }
 
-void Recorder::end_branch(std::vector<ValueId> results) {
-  Branch& branch = conditions_.back().back();
-  branch.last_node = graph_.nodes.size();
-  branch.last_call = graph_.calls.size();
-  branch.results = std::move(results);
-  branch.ended = true;
+bool OpenSubgraphs::is_outside(const Recorder& recorder, const Part& part, ValueId id) {
+  return id < part.value || recorder.is_input(id);
 }
 
-bool Recorder::is_made_in_branch(ValueId id) const {
-  const Branch& branch = conditions_.back().back();
-  const auto made = made_in_.find(storages_[id]);
-  return !is_outside(branch, id) && made != made_in_.end() && !is_outside(branch, made->second);
+bool OpenSubgraphs::is_made_inside(const Recorder& recorder, const Part& part, ValueId id) {
+  const auto made = recorder.made_in(id);
+  return !is_outside(recorder, part, id) && made && !is_outside(recorder, part, *made);
 }
 
-std::string Recorder::cannot_join() const {
-  const std::vector<Branch>& branches = conditions_.back();
-  if (branches.size() != 2 || !branches[1].ended)
-    return "its branches are not recorded one after the other";
-  const std::vector<ValueId>&a = branches[0].results, &b = branches[1].results;
-  if (a.size() != b.size()) return "its branches give different numbers of tensors";
-  for (const Branch& branch : branches) {
-    for (std::size_t i = 0; i < branch.results.size(); ++i) {
-      const ValueId id = branch.results[i];
-      const auto made = made_in_.find(storages_[id]);
-      if (is_outside(branch, id) || made == made_in_.end() || is_outside(branch, made->second))
-        return "a branch gives a tensor that was there before";
-      for (std::size_t j = 0; j < i; ++j) {
-        if (share_memory(id, branch.results[j])) return "a branch gives tensors that share memory";
-      }
+void OpenSubgraphs::begin(const Recorder& recorder, const Operator& op) {
+  Part part;
+  part.node = recorder.graph().nodes.size();
+  part.call = recorder.graph().calls.size();
+  part.value = static_cast<ValueId>(recorder.graph().values.size());
+  const bool next = any() && open_.back().op == &op && open_.back().parts.back().ended &&
+                    open_.back().parts.size() < op.names.size();
+  if (!next) open_.push_back({&op, {}});
+  open_.back().parts.push_back(std::move(part));
+}
+
+void OpenSubgraphs::end(const Recorder& recorder, std::vector<ValueId> results) {
+  Part& part = open_.back().parts.back();
+  part.last_node = recorder.graph().nodes.size();
+  part.last_call = recorder.graph().calls.size();
+  part.results = std::move(results);
+  part.ended = true;
+}
+
+bool OpenSubgraphs::repeats() const {
+  return std::ranges::any_of(open_, [](const Open& one) { return one.op->repeats; });
+}
+
+std::string OpenSubgraphs::what() const {
+  const Operator& op = *open_.back().op;
+  return std::string(op.part) + " of " + std::string(op.torch);
+}
+
+bool OpenSubgraphs::is_made_inside(const Recorder& recorder, ValueId id) const {
+  return is_made_inside(recorder, open_.back().parts.back(), id);
+}
+
+std::string OpenSubgraphs::obstacle_to_results(const Recorder& recorder, const Part& part) {
+  for (std::size_t i = 0; i < part.results.size(); ++i) {
+    const ValueId id = part.results[i];
+    if (!is_made_inside(recorder, part, id)) return "gives a tensor that was there before";
+    if (recorder.value(id).type.requires_grad)
+      return "gives a tensor of which gradients are wanted";
+    for (std::size_t j = 0; j < i; ++j) {
+      if (recorder.share_memory(id, part.results[j])) return "gives tensors that share memory";
     }
-  }
-  for (std::size_t i = 0; i < a.size(); ++i) {
-    const TensorType &one = graph_.values[a[i]].type, &other = graph_.values[b[i]].type;
-    if (one.dtype != other.dtype || one.sizes != other.sizes || one.strides != other.strides ||
-        one.device != other.device)
-      return "its branches give " + to_string(one) + " and " + to_string(other);
-    if (one.requires_grad || other.requires_grad) return "gradients are recorded through it";
-  }
-  std::vector<ValueId> boundary = taken_by(branches);
-  boundary.insert(boundary.end(), a.begin(), a.end());
-  for (ValueId id : boundary) {
-    const Value& value = graph_.values[id];
-    const bool of_first = id >= branches[0].value && id < branches[1].value && !is_input(id);
-    if (of_first && std::ranges::find(a, id) == a.end())
-      return "a branch takes what the other one made";
-    if (value.is_scalar) return "a branch takes a size";
-    if (value.type.device != "cpu") return "a branch works on device " + value.type.device;
-    if (is_complex(value.type.dtype)) return "a branch works on complex numbers";
   }
   return {};
 }
 
-std::vector<ValueId> Recorder::taken_by(const std::vector<Branch>& branches) const {
+std::string OpenSubgraphs::obstacle(const Recorder& recorder) const {
+  const auto& [op, parts] = open_.back();
+  const std::string part(op->part);
+  if (parts.size() != op->names.size() || !parts.back().ended)
+    return "its subgraphs are not recorded one after the other";
+  for (const Part& one : parts) {
+    if (std::string found = obstacle_to_results(recorder, one); !found.empty())
+      return part + " " + found;
+  }
+  std::vector<ValueId> boundary = taken_by(recorder, parts);
+  for (ValueId id : boundary) {
+    if (!is_outside(recorder, parts.front(), id)) return part + " takes what another one made";
+  }
+  for (const Part& one : parts)
+    boundary.insert(boundary.end(), one.results.begin(), one.results.end());
+  for (ValueId id : boundary) {
+    const Value& value = recorder.value(id);
+    if (value.is_scalar) return part + " takes a size";
+    if (value.type.device != "cpu") return part + " works on device " + value.type.device;
+    if (is_complex(value.type.dtype)) return part + " works on complex numbers";
+  }
+  return {};
+}
+
+std::vector<ValueId> OpenSubgraphs::taken_by(const Recorder& recorder,
+                                             const std::vector<Part>& parts) {
   std::vector<ValueId> taken;
   std::unordered_set<ValueId> seen;
-  for (const Branch& branch : branches) {
-    for (std::size_t i = branch.node; i < branch.last_node; ++i) {
-      for (const NamedArgument& argument : graph_.nodes[i].args) {
+  for (const Part& part : parts) {
+    for (std::size_t i = part.node; i < part.last_node; ++i) {
+      for (const NamedArgument& argument : recorder.graph().nodes[i].args) {
         for_each_value(argument.value, [&](ValueId id) {
-          if (is_outside(branch, id) && seen.insert(id).second) taken.push_back(id);
+          if (is_outside(recorder, part, id) && seen.insert(id).second) taken.push_back(id);
         });
       }
     }
@@ -88,36 +121,35 @@ std::vector<ValueId> Recorder::taken_by(const std::vector<Branch>& branches) con
   return taken;
 }
 
-Graph Recorder::subgraph(const Branch& branch, const std::vector<ValueId>& operands,
-                         std::string name) {
+Graph OpenSubgraphs::subgraph(Recorder& recorder, const Part& part,
+                              const std::vector<ValueId>& operands, std::string name) {
+  Graph& graph = recorder.graph();
   Graph made;
   made.level = Level::torch;
   made.interface.name = std::move(name);
   std::unordered_map<ValueId, ValueId> number;
   const auto add = [&](ValueId id) {
     number.emplace(id, static_cast<ValueId>(made.values.size()));
-    Value& value = made.values.emplace_back(graph_.values[id]);
+    Value& value = made.values.emplace_back(graph.values[id]);
     value.type.requires_grad = false;
   };
   for (ValueId id : operands) {
     add(id);
-    const InputKind kind =
-        is_input(id) ? graph_.interface.inputs[static_cast<std::size_t>(input_by_value_[id])].kind
-                     : InputKind::user;
+    const InputKind kind = recorder.is_input(id) ? recorder.input_of(id).kind : InputKind::user;
     made.interface.inputs.push_back(
         {kind, made.values.back().name, kNoSource, made.values.back().type, {}});
   }
-  for (std::size_t i = branch.node; i < branch.last_node; ++i) {
-    Node& node = made.nodes.emplace_back(std::move(graph_.nodes[i]));
+  for (std::size_t i = part.node; i < part.last_node; ++i) {
+    Node& node = made.nodes.emplace_back(std::move(graph.nodes[i]));
     for (ValueId id : node.results) add(id);
     for (std::string_view used : subgraphs_of(node)) {
       const auto inner = std::ranges::find_if(
-          graph_.subgraphs, [&](const Graph& one) { return one.interface.name == used; });
-      if (inner == graph_.subgraphs.end()) continue;
+          graph.subgraphs, [&](const Graph& one) { return one.interface.name == used; });
+      if (inner == graph.subgraphs.end()) continue;
       made.subgraphs.push_back(std::move(*inner));
-      graph_.subgraphs.erase(inner);
+      graph.subgraphs.erase(inner);
     }
-    node.call -= static_cast<std::int32_t>(branch.call);
+    node.call -= static_cast<std::int32_t>(part.call);
   }
   const auto map = [&](ValueId id) {
     if (!number.contains(id)) add(id);  // calls may name what no node uses
@@ -127,13 +159,13 @@ Graph Recorder::subgraph(const Branch& branch, const std::vector<ValueId>& opera
     for (NamedArgument& argument : node.args) map_values(argument.value, map);
     for (ValueId& id : node.results) id = map(id);
   }
-  for (std::size_t i = branch.call; i < branch.last_call; ++i) {
-    Call& call = made.calls.emplace_back(std::move(graph_.calls[i]));
+  for (std::size_t i = part.call; i < part.last_call; ++i) {
+    Call& call = made.calls.emplace_back(std::move(graph.calls[i]));
     for (Argument& argument : call.args) map_values(argument, map);
     for (NamedArgument& argument : call.kwargs) map_values(argument.value, map);
     map_values(call.result, map);
   }
-  for (ValueId id : branch.results) {
+  for (ValueId id : part.results) {
     made.outputs.push_back(map(id));
     TensorType type = made.values[made.outputs.back()].type;
     type.storage = -1;
@@ -143,36 +175,43 @@ Graph Recorder::subgraph(const Branch& branch, const std::vector<ValueId>& opera
   return made;
 }
 
-std::vector<ValueId> Recorder::join_branches(ValueId predicate, Call call) {
-  const std::vector<Branch> branches = std::move(conditions_.back());
-  conditions_.pop_back();
-  const std::vector<ValueId> operands = taken_by(branches);
-  const std::string number = std::to_string(joined_++);
-  std::vector<TensorType> types;
-  for (ValueId id : branches[0].results) {
-    types.push_back(graph_.values[id].type);
-    types.back().storage = -1;
-    types.back().storage_offset = 0;
+std::vector<ValueId> OpenSubgraphs::join(Recorder& recorder, Joined joined) {
+  const Open open = std::move(open_.back());
+  open_.pop_back();
+  std::vector<ValueId> operands = std::move(joined.operands), inputs = std::move(joined.inputs);
+  for (ValueId id : taken_by(recorder, open.parts)) {
+    if (std::ranges::find(inputs, id) != inputs.end()) continue;
+    operands.push_back(id);
+    inputs.push_back(id);
   }
+  const std::string number = "_" + std::to_string(joined_++);
+  const ControlOp& op = *find_control_op(open.op->op);
+  Graph& graph = recorder.graph();
   std::vector<Graph> made;
-  made.push_back(subgraph(branches[0], operands, "true_graph_" + number));
-  made.push_back(subgraph(branches[1], operands, "false_graph_" + number));
-  std::ranges::move(made, std::back_inserter(graph_.subgraphs));
-  graph_.nodes.resize(branches[0].node);
-  graph_.calls.resize(branches[0].call);
-  callables.resize(branches[0].call);
+  for (std::size_t i = 0; i < open.parts.size(); ++i) {
+    made.push_back(
+        subgraph(recorder, open.parts[i], inputs, std::string(open.op->names[i]) + number));
+  }
+  recorder.cut(open.parts[0].node, open.parts[0].call);
   Argument::Sequence list{Argument::Sequence::Kind::list, {}};
   for (ValueId id : operands) list.items.emplace_back(Argument::Value{id});
-  Node node{"prim.cond",
-            {{"predicate", Argument::Value{predicate}},
-             {"operands", Argument(std::move(list))},
-             {"then", "true_graph_" + number},
-             {"otherwise", "false_graph_" + number}},
-            {},
-            add_call(std::move(call))};
-  for (TensorType& type : types) node.results.push_back(new_value("cond", std::move(type)));
+  std::vector<NamedArgument> arguments = std::move(joined.before);
+  arguments.push_back({std::string(op.operands), Argument(std::move(list))});
+  std::ranges::move(joined.behind, std::back_inserter(arguments));
+  const std::vector<std::string_view> names = subgraph_arguments(op);
+  for (std::size_t i = 0; i < made.size(); ++i)
+    arguments.push_back({std::string(names[i]), made[i].interface.name});
+  std::ranges::move(made, std::back_inserter(graph.subgraphs));
+  Node node{
+      std::string(op.op), std::move(arguments), {}, recorder.add_call(std::move(joined.call))};
+  const std::string_view stem = op.op.substr(op.op.find('.') + 1);
+  for (TensorType& type : joined.types) {
+    type.storage = -1;
+    type.storage_offset = 0;
+    node.results.push_back(recorder.new_value(stem, std::move(type)));
+  }
   std::vector<ValueId> results = node.results;
-  graph_.nodes.push_back(std::move(node));
+  graph.nodes.push_back(std::move(node));
   return results;
 }
 

@@ -137,7 +137,7 @@ bool Walk::expects(Frame& frame) const {
   const Expected& expected = innermost_->expected;
   // C code that the instruction runs may call the same function for reasons of its own, further
   // down.
-  if (frame.caller() != innermost_->frame->visible() && !expected.through) return false;
+  if (frame.caller() != innermost_->frame->visible()) return false;
   if (frame.is_generator()) {
     return expected.generator != nullptr && frame.generator() == expected.generator;
   }
@@ -193,9 +193,6 @@ FrameShadow& Walk::enter(Frame& frame) {
       expected.positional[0] = {objects.fresh(expected.self), expected.self};
       objects.find(expected.self)->made_at = program_place(innermost_);
     }
-    if (expected.rows_of)
-      expected.positional[0].shadow =
-          row(*this, frame.local(0), *expected.rows_of, expected.arrived - 1);
     if (expected.new_tuple)
       expected.positional[1].shadow = objects.fresh(frame.local(1), *expected.new_tuple);
     bind_arguments(*this, shadow, {frame.code(), frame.slots(), false}, expected);

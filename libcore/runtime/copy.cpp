@@ -1,5 +1,7 @@
 #include "runtime/copy.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
@@ -92,16 +94,63 @@ class Copy : public LibraryKernel {
   bool empty_ = false;
 };
 
+/// A copy into or from the row that the second input says.
+class RowCopy : public LibraryKernel {
+ public:
+  RowCopy(const Operand& rows, const Operand& row, bool takes)
+      : takes_(takes),
+        count_(rows.sizes.front()),
+        step_(rows.strides.front() * facts(rows.dtype).size),
+        copy_(takes ? without_rows(rows) : row, takes ? row : without_rows(rows)) {}
+
+  static Operand without_rows(Operand rows) {
+    rows.sizes.erase(rows.sizes.begin());
+    rows.strides.erase(rows.strides.begin());
+    return rows;
+  }
+
+  std::size_t scratch_bytes() const override { return 0; }
+  bool is_alone() const override { return true; }
+  std::string_view implementation() const override { return "copy"; }
+
+  Result<void> run(const LibraryMemory& memory) override {
+    const std::int64_t turn = *static_cast<const std::int64_t*>(memory.inputs[1]);
+    if (turn < 0 || turn >= count_)
+      return failure(Code::PS0808, fmt::format("row {} of a tensor with {}", turn, count_));
+    void* from = memory.inputs[0];
+    void* to = memory.outputs[0];
+    void*& rows = takes_ ? from : to;
+    rows = static_cast<char*>(rows) + turn * step_;
+    LibraryMemory one;
+    one.inputs = {&from, 1};
+    one.outputs = {&to, 1};
+    return copy_.run(one);
+  }
+
+ private:
+  bool takes_;
+  std::int64_t count_, step_;
+  Copy copy_;
+};
+
 }  // namespace
 
-Result<std::unique_ptr<LibraryKernel>> make_copy(const LibraryOperands& operands) {
-  const bool two =
-      operands.inputs.size() == 1 && operands.outputs.size() == 1 && operands.present.front();
-  if (!two || operands.inputs[0].dtype != operands.outputs[0].dtype ||
-      operands.inputs[0].sizes != operands.outputs[0].sizes) {
-    return failure(Code::PS0708, "copy: the windows differ");
-  }
-  return std::make_unique<Copy>(operands.inputs[0], operands.outputs[0]);
+Result<std::unique_ptr<LibraryKernel>> make_copy(const LibraryCall& call,
+                                                 const LibraryOperands& operands) {
+  const std::size_t inputs = call.name == "copy" ? 1 : 2;
+  if (operands.inputs.size() != inputs || operands.outputs.size() != 1 || !operands.present[0] ||
+      !operands.present.back())
+    return failure(Code::PS0708, call.name + ": the windows differ");
+  const Operand &from = operands.inputs[0], &to = operands.outputs[0];
+  const bool takes = call.name == "take_row";
+  Operand source = from, target = to;
+  Operand& rows = takes ? source : target;
+  if (inputs == 2 && rows.sizes.empty()) return failure(Code::PS0708, call.name + ": no rows");
+  if (inputs == 2) rows = RowCopy::without_rows(std::move(rows));
+  if (source.dtype != target.dtype || source.sizes != target.sizes)
+    return failure(Code::PS0708, call.name + ": the windows differ");
+  if (inputs == 1) return std::make_unique<Copy>(from, to);
+  return std::make_unique<RowCopy>(takes ? from : to, takes ? to : from, takes);
 }
 
 }  // namespace penstock::runtime

@@ -79,7 +79,7 @@ Result<void> Executor::State::load(BlobSource& blobs) {
     kernels |= std::holds_alternative<KernelCall>(step);
     if (auto* call = std::get_if<LibraryCall>(&step))
       library_calls |=
-          !is_index_check(*call) && !is_copy(*call) && !is_draw(*call) && !branch_of(*call);
+          !is_index_check(*call) && !is_copy(*call) && !is_draw(*call) && !control_step_of(*call);
     if (auto* call = std::get_if<FallbackCall>(&step); call != nullptr && fallback == nullptr) {
       auto needed = failure(Code::PS0801, call->op + " needs torch" +
                                               (call->reason.empty() ? "" : ": " + call->reason));
@@ -304,11 +304,21 @@ Result<bool> Executor::State::run_step(const PlannedStep& step, const Plan& plan
   if (step.function != nullptr) {
     run_kernel(step, plan, scratch, threads);
   } else if (std::holds_alternative<LibraryCall>(*step.step)) {
-    return true;  // a branch: run_steps looks at its condition
+    return true;  // run_steps asks what it decides
   } else if (auto ran = run_fallback(std::get<FallbackCall>(*step.step), plan); !ran) {
     return tl::unexpected(std::move(ran.error()));
   }
   return true;
+}
+
+/// Whether a branch is taken, or a loop goes into that turn.
+Result<bool> Executor::State::goes_on(const PlannedStep& step, ControlStep::Kind kind,
+                                      std::int64_t turn) const {
+  const bool branch = kind == ControlStep::Kind::branch;
+  void* decides = pointers[static_cast<std::size_t>(step.first + (branch ? 0 : step.inputs))];
+  if (kind != ControlStep::Kind::for_loop) return *static_cast<const bool*>(decides);
+  *static_cast<std::int64_t*>(decides) = turn;
+  return turn < step.trips;
 }
 
 /// Whether all got through, as run_step; those that may not run twice do so in any case.
@@ -320,13 +330,13 @@ Result<bool> Executor::State::run_steps(Plan& plan, std::span<const TensorArgume
     const std::int64_t start = times == nullptr ? 0 : now_ns();
     const bool may = may_start_again && i < plan.repeatable;
     auto done = run_step(plan.steps[i], plan, inputs, scratch, threads, may);
-    if (times != nullptr) (*times)[i].nanoseconds = now_ns() - start;
+    if (times != nullptr) (*times)[i].nanoseconds += now_ns() - start;
     return done;
   };
-  const auto taken = [&](std::size_t i) {
-    return *static_cast<const bool*>(pointers[static_cast<std::size_t>(plan.steps[i].first)]);
+  const auto taken = [&](std::size_t i, std::int64_t turn) {
+    return goes_on(plan.steps[i], plan.control[i]->kind, turn);
   };
-  auto done = run_branches(plan.branches, 0, plan.steps.size(), run, taken);
+  auto done = run_control_steps(plan.control, 0, plan.steps.size(), run, taken);
   if (!done || !*done) plan.prepared.version = 0;  // steps behind this one may have to prepare too
   return done;
 }

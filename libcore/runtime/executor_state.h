@@ -63,6 +63,7 @@ struct Executor::State {
   Result<bool> run_steps(Plan& plan, std::span<const TensorArgument> inputs, char* scratch,
                          int threads, bool prepared, bool may_start_again,
                          std::vector<StepTime>* times);
+  Result<bool> goes_on(const PlannedStep& step, ControlStep::Kind kind, std::int64_t turn) const;
   Result<bool> run_step(const PlannedStep& step, const Plan& plan,
                         std::span<const TensorArgument> inputs, char* scratch, int threads,
                         bool may_start_again);

@@ -38,7 +38,7 @@ class Planner {
     for (BufferId output : bundle.outputs) note_read(output);
     if (auto fits = check_memory(); !fits) return fits;
     plan_.steps.resize(bundle.steps.size());
-    plan_.branches = branches_of(bundle.steps);
+    plan_.control = control_steps_of(bundle.steps);
     for (std::size_t i = 0; i < bundle.steps.size(); ++i) {
       sized_ = false;
       if (auto done = set_step(i); !done) return done;
@@ -353,7 +353,7 @@ class Planner {
     if (is_draw(call))
       return std::shared_ptr<LibraryKernel>(
           make_draw(concrete, planned.operands, *context_.random));
-    auto kernel = is_copy(call) ? make_copy(planned.operands)
+    auto kernel = is_copy(call) ? make_copy(concrete, planned.operands)
                                 : context_.library->make(concrete, planned.operands);
     if (!kernel) return tl::unexpected(std::move(kernel.error()));
     return std::shared_ptr<LibraryKernel>(std::move(*kernel));
@@ -386,7 +386,8 @@ class Planner {
     planned.attributes = call.attributes;
     for (NamedArgument& attribute : planned.attributes) evaluate(attribute.value);
     if (problem_) return tl::unexpected(*problem_);
-    if (branch_of(call)) return {};
+    if (call.name == "for") planned.trips = trips_of(planned.attributes);
+    if (control_step_of(call)) return {};
     operands.varying = sized_;
     auto kernel = library_kernel(call, index, planned);
     if (!kernel) return tl::unexpected(kernel.error());

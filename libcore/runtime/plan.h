@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "bundle/kernel_abi.h"
-#include "ir/branch.h"
+#include "ir/control_steps.h"
 #include "runtime/executor.h"
 #include "runtime/plan_graph.h"
 
@@ -55,6 +55,7 @@ struct PlannedStep {
   std::shared_ptr<LibraryKernel>
       kernel;  ///< of these; shared with plans in which they are the same
   std::int32_t inputs = 0, outputs = 0, post_ops = 0;
+  std::int64_t trips = 0;  ///< of a loop whose turns are counted
   std::vector<std::int32_t>
       version_of;  ///< by input: number of the bundle's input, -1 constant, -2 none, -3 prepared
 };
@@ -70,8 +71,8 @@ struct Plan {
   std::vector<bool> reads;  ///< by input: whether a step or an output shows its memory itself
   Prepared prepared;
   std::vector<PlannedStep> steps;
-  Branches branches;  ///< by step
-  PlanGraph graph;    ///< of a bundle for a device
+  ControlSteps control;  ///< by step
+  PlanGraph graph;       ///< of a bundle for a device
   std::size_t repeatable =
       0;  ///< so many steps may run again: they write no input, draw nothing and call no torch
   std::vector<BufferId> pointer_memory;     ///< by pointer: the memory that it starts from

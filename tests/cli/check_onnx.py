@@ -41,7 +41,7 @@ FIELDS = {
     "Opset": {2: "version"}, "Entry": {1: "key", 2: "value"},
     "Graph": {1: "Node", 2: "name", 5: "Tensor", 11: "Input", 12: "Output"},
     "Node": {1: "input", 2: "output", 3: "name", 4: "op_type", 5: "Attribute", 6: "place"},
-    "Attribute": {1: "name", 2: "f", 3: "i", 4: "s", 7: "floats", 8: "ints", 20: "type"},
+    "Attribute": {1: "name", 2: "f", 3: "i", 4: "s", 6: "Graph", 7: "floats", 8: "ints", 20: "type"},
     "Tensor": {1: "dims", 2: "data_type", 8: "name", 9: "raw", 13: "Entry", 14: "location"},
     "Input": {1: "name", 2: "Type"}, "Output": {1: "name", 2: "Type"}, "Type": {1: "TensorType"},
     "TensorType": {1: "elem_type", 2: "Shape"}, "Shape": {1: "Dim"}, "Dim": {1: "value", 2: "param"},
@@ -88,16 +88,29 @@ def size(port: dict) -> list:
 
 def wrong_names(model: dict) -> str:
     """What breaks the single assignment of names; empty: nothing."""
-    graph = model["Graph"][0]
-    known = {port["name"][0] for port in graph.get("Input", [])} | {tensor["name"][0] for tensor in graph.get("Tensor", [])}
+    made: set[str] = set()
+    return wrong_in(model["Graph"][0], set(), made)
+
+
+def wrong_in(graph: dict, around: set[str], made: set[str]) -> str:
+    """The same of a graph that sees the names `around`; those in `made` are taken."""
+    known = set(around)
+    for port in graph.get("Input", []) + graph.get("Tensor", []):
+        known.add(port["name"][0])
+    made |= known
     for node in graph.get("Node", []):
         for name in node.get("input", []):
             if name and name not in known:
                 return f"{name} is used before it is made"
+        for attribute in node.get("Attribute", []):
+            for inner in attribute.get("Graph", []):
+                if wrong := wrong_in(inner, known, made):
+                    return wrong
         for name in node["output"]:
-            if name in known:
+            if name in made:
                 return f"{name} is made twice"
             known.add(name)
+            made.add(name)
     lost = [port["name"][0] for port in graph.get("Output", []) if port["name"][0] not in known]
     return f"outputs {lost} are not made" if lost else ""
 
@@ -187,7 +200,7 @@ def check_edited(suite: Suite) -> None:
 
 
 def check_sample(suite: Suite) -> None:
-    for number, name in interchange_cases.write(suite, interchange_cases.CASES[::6], "onnx"):
+    for number, name in interchange_cases.write(suite, interchange_cases.CASES[::6] + interchange_cases.CONTROL, "onnx"):
         path = suite.work / f"case-{number}.onnx"
         wrong = wrong_names(read("Model", path.read_bytes())) if path.exists() else "no file"
         suite.check(f"{name}: names", not wrong, wrong)
@@ -241,7 +254,7 @@ def check_results(suite: Suite, inside: str, stems: list[str]) -> None:
 
 def check_runtime(suite: Suite, python: str, models: bool) -> None:
     inside = interchange_cases.runtime(suite, python, "onnx", "onnxruntime")
-    cases = interchange_cases.CASES
+    cases = interchange_cases.CASES + interchange_cases.CONTROL
     written = interchange_cases.write(suite, cases, "onnx")
     suite.command(python, "cases.py", str(suite.work))
     check_results(suite, inside, [f"case-{number}" for number, _ in written])

@@ -115,9 +115,23 @@ CASES = [
     ("joined dims", "(x.transpose(1, 2).reshape(-1, 8), x.reshape(-1, 4), x.flatten(1), x.reshape(2 * x.size(0), -1))", "x:f32:n,2,m,4"),
 ]
 
+# What control flow runs.
+CONTROL = [
+    ("condition", "torch.cond(x.sum() > 0, lambda x: x.sin() + y, lambda x: (x * 2).softmax(1) - y.exp(), (x,))", "x:f32:n,4 y:f32:4"),
+    ("condition in a condition",
+     "torch.cond(x.sum() > 0, lambda x: torch.cond(x.max() > 1, lambda x: x * x.shape[0], lambda x: x.neg(), (x,)), lambda x: x.relu(), (x,))",
+     "x:f32:n,4"),
+    ("loop", "torch.while_loop(lambda i, x: (i < 5) & (x.abs().sum() < 99), lambda i, x: (i + 1, x * y + i), (torch.tensor(0), x))", "x:f32:n,4 y:f32:4"),
+    ("loop that does not run", "torch.while_loop(lambda x: x.sum() > 1e9, lambda x: x * 2, (x,))", "x:f32:n,4"),
+    ("scan", "scan(lambda c, x: (torch.tanh(c + x), c * y), y * 0.5, x)", "x:f32:n,4 y:f32:4"),
+    ("scan from the end", "scan(lambda c, x: (c * 0.5 + x, c - x), y * 0.5, x, reverse=True)[1]", "x:f32:n,4 y:f32:4"),
+    ("map", "map_rows(lambda x: torch.cond(x.sum() > 0, lambda x: x + y, lambda x: x * y, (x,)), x)", "x:f32:n,4 y:f32:4"),
+]
+
 PROGRAM = """
 import sys, torch
 from torch.nn import functional as F
+from torch._higher_order_ops import map as map_rows, scan
 
 DTYPES = {"f32": torch.float32, "f64": torch.float64, "f16": torch.float16, "i64": torch.int64, "i8": torch.int8,
           "u8": torch.uint8, "bool": torch.bool}

@@ -6,6 +6,7 @@ arguments, buffers and arguments that are written, dtypes.
     pt2_models.py load FOLDER FILES…     loads each file, calls it as the module is called, and compares
 """
 import copy
+import logging
 import pathlib
 import sys
 import warnings
@@ -13,10 +14,13 @@ import warnings
 import torch
 from safetensors.torch import load_file, save_file
 from torch import nn
+from torch._higher_order_ops import map as map_rows
+from torch._higher_order_ops import scan
 from torch.export import Dim
 from torch.nn import functional as F
 
 warnings.filterwarnings("ignore")
+logging.getLogger("torch._higher_order_ops.partitioner").setLevel(logging.WARNING)  # it shows every graph
 torch.manual_seed(0)
 AUTO = Dim.AUTO
 
@@ -62,6 +66,19 @@ class Gate(nn.Module):
 
         y = torch.cond(flag, inner, lambda x: x.sin() * self.one.bias, (x,))
         return y * 2
+
+
+class Recurrence(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layer = nn.Linear(4, 4)
+
+    def forward(self, h, xs):
+        def step(h, x):
+            h = torch.tanh(self.layer(h) + x)
+            return h, h * 2
+
+        return scan(step, h, xs)
 
 
 class Tied(nn.Module):
@@ -131,6 +148,10 @@ def writes(x, y):
 def chosen_by_size(x):
     first, second = torch.cond(x.shape[0] > 5, lambda x: (x + x.shape[0], x.sum(1)), lambda x: (x * 2, x.amax(1)), (x,))
     return first - 1, second
+
+
+def maps(xs, y):
+    return map_rows(lambda x, y: (x * y, x.sum()), xs, y)
 
 
 def writes_only(x):
@@ -232,6 +253,8 @@ MODELS = {
     "bfloat16": (Linear().bfloat16(), lambda n: ((torch.randn(n, 8).bfloat16(),), {}), ({0: AUTO},)),
     "chosen": (Gate(), lambda n: ((torch.randn(n, 4), torch.tensor(n % 2 == 0)), {}), ({0: AUTO}, None)),
     "chosen_by_size": (Function(chosen_by_size), lambda n: ((torch.randn(n, 4),), {}), ({0: AUTO},)),
+    "recurrence": (Recurrence(), lambda n: ((torch.randn(4), torch.randn(n, 4)), {}), (None, {0: AUTO})),
+    "maps": (Function(maps), lambda n: ((torch.randn(n, 4), torch.randn(4)), {}), ({0: AUTO}, None)),
     "decomposed": (Buffers(), lambda n: ((torch.randn(n, 4),), {}), ({0: AUTO},)),
     "decomposed_writes": (Function(writes), lambda n: ((torch.randn(n, 3), torch.randn(n, 3)), {}), ({0: AUTO}, {0: AUTO})),
 }

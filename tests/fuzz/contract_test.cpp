@@ -180,7 +180,10 @@ TEST_CASE("attributes of library calls are all there, and of their types") {
         for (const char* list : {"inputs", "outputs"}) {
           if (seed["steps"][s][list].empty()) continue;
           // Results of a branch are what its steps write, as many as there are.
-          if (seed["steps"][s]["name"] == "branch" && list == std::string_view("outputs")) continue;
+          const std::string name = seed["steps"][s]["name"];
+          if (name == "branch" && list == std::string_view("outputs")) continue;
+          // So are operands of a loop.
+          if ((name == "while" || name == "for") && list == std::string_view("inputs")) continue;
           Json record = seed;
           record["steps"][s][list].erase(0);
           edited += is_refused(record);

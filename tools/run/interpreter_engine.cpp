@@ -2,6 +2,7 @@
 
 #include "fusion/interpreter.h"
 #include "ops/interpreter.h"
+#include "partition/contract.h"
 #include "tools/run/engine.h"
 
 namespace penstock::tools {
@@ -45,7 +46,7 @@ Result<std::unique_ptr<Engine>> make_interpreter(const formats::GraphDocument& d
     return std::make_unique<GraphInterpreter>(*graph, std::move(inputs));
   }
   if (const auto* placed = std::get_if<PlacedGraph>(&document.graph)) {
-    Graph graph = placed->graph;
+    Graph graph = whole_graph(*placed);
     graph.level = Level::core;  // regions do not change what a graph means
     return std::make_unique<GraphInterpreter>(std::move(graph), std::move(inputs));
   }

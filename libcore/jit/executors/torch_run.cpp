@@ -3,37 +3,13 @@
 #include <algorithm>
 
 #include "ir/subgraphs.h"
+#include "jit/executors/torch_control.h"
 #include "torch/autocast.h"
 #include "torch/generator.h"
 
 namespace penstock::jit {
 
 using python::PyRef;
-
-namespace {
-
-/// The subgraph that the node's predicate chooses, on its operands.
-Result<std::vector<PyRef>> run_branch(const Graph& graph, const Node& node,
-                                      const std::int64_t* symbols, torch::TorchOps& ops,
-                                      const torch::TensorBridge& bridge,
-                                      std::span<const PyRef> values) {
-  const int taken = PyObject_IsTrue(values[operand_value(node, "predicate")].get());
-  PyErr_Clear();
-  const std::vector<std::string_view> names = subgraphs_of(node);
-  const Graph* subgraph =
-      taken < 0 ? nullptr : find_subgraph(graph.subgraphs, names[taken == 1 ? 0 : 1]);
-  if (subgraph == nullptr) return failure(Code::PS0505, node.op + " cannot be run");
-  std::vector<PyRef> inner(subgraph->values.size());
-  std::size_t next = 0;
-  for_each_value(*find_argument(node, "operands"), [&](ValueId id) { inner[next++] = values[id]; });
-  if (auto done = run_by_torch(*subgraph, symbols, ops, bridge, inner); !done)
-    return tl::unexpected(std::move(done.error()));
-  std::vector<PyRef> results;
-  for (const ValueId id : subgraph->outputs) results.push_back(inner[id]);
-  return results;
-}
-
-}  // namespace
 
 Result<void> run_by_torch(const Graph& graph, const std::int64_t* symbols, torch::TorchOps& ops,
                           const torch::TensorBridge& bridge, std::span<PyRef> values) {
@@ -54,7 +30,7 @@ Result<void> run_by_torch(const Graph& graph, const std::int64_t* symbols, torch
   for (std::size_t position = 0; position < graph.nodes.size(); ++position) {
     const Node& node = graph.nodes[position];
     auto results = find_control_op(node.op) != nullptr
-                       ? run_branch(graph, node, symbols, ops, bridge, values)
+                       ? TorchControl(graph, symbols, ops, bridge).run(node, values)
                        : ops.call(
                              node.op, node.args, [&](ValueId id) { return values[id]; }, symbol_of);
     if (!results) return tl::unexpected(results.error());

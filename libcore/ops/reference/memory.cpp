@@ -66,6 +66,8 @@ void prim_check_index(Evaluation&) {}
 void prim_bernoulli(Evaluation&) {}
 /// The interpreter of graphs runs subgraphs.
 void prim_cond(Evaluation&) {}
+void prim_while_loop(Evaluation&) {}
+void prim_scan(Evaluation&) {}
 
 void fill_(Evaluation& e) {
   HostTensor& self = e.host("self");

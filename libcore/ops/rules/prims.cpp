@@ -1,6 +1,7 @@
 // The prims: no promotion, no broadcasting; what their operands must agree in is checked here.
 #include <algorithm>
 
+#include "ir/subgraphs.h"
 #include "ops/promotion.h"
 #include "ops/rules/rules.h"
 
@@ -276,7 +277,7 @@ void prim_bernoulli(Inference& in) {
 
 /// Results are those of the subgraphs: the graph has them recorded, and its verifier compares.
 void prim_control(Inference& in) {
-  in.tensor("predicate");
+  if (find_control_op(in.node().op)->kind == ControlKind::choice) in.tensor("predicate");
   in.values("operands");
   if (in.failed()) return;
   for (ValueId id : in.node().results) in.add(in.type(id));

@@ -129,14 +129,15 @@ AnswersGiven& answers_given() {
 std::optional<bool> ask_elements(Walk& walk, Operand tensor) {
   if (!tensor.shadow.is(Shadow::Kind::node) || !walk.is_tensor(tensor.object)) return std::nullopt;
   if (torch::in_compiled_region() || walk.context.for_backend() ||
-      walk.recorder.grid().has(tensor.shadow.index) || walk.facts.questions() >= kMostQuestions)
+      walk.recorder.grid.has(tensor.shadow.index) || walk.recorder.subgraphs.repeats() ||
+      walk.facts.questions() >= kMostQuestions)
     return std::nullopt;
   const TensorType& type = walk.recorder.value(tensor.shadow.index).type;
   if (type.dtype != DType::bool_ || !is_small(type)) return std::nullopt;
   auto question = question_of(walk, tensor.shadow.index);
   if (!question) return std::nullopt;
   const ValueId input = question->input;
-  const SourceId source = walk.recorder.source_of(input);
+  const SourceId source = walk.recorder.input_of(input).source;
   const DType elements = walk.recorder.value(input).type.dtype;
   if (is_floating(elements) || is_complex(elements)) return std::nullopt;
   if (source == kNoSource || walk.recorder.is_number(input) || walk.recorder.is_written(input) ||

@@ -8,6 +8,7 @@
 #include "record/objects/attribute.h"
 #include "record/objects/call.h"
 #include "record/objects/container.h"
+#include "record/objects/control_flow.h"
 #include "record/objects/torch_call.h"
 #include "record/polyfills.h"
 #include "record/results.h"
@@ -215,10 +216,13 @@ CodeModel find_code_model(std::string_view name) {
   if (name == "apply_without_gradients") return apply_without_gradients;
   if (name == "bind_defaults") return model_bind_defaults;
   if (name == "check") return model_check;
-  if (name == "map") return model_map;
   if (name == "cond") return model_cond;
-  if (name == "begin_branch") return model_begin_branch;
-  if (name == "end_branch") return model_end_branch;
+  if (name == "begin_subgraph") return model_begin_subgraph;
+  if (name == "end_subgraph") return model_end_subgraph;
+  if (name == "while_loop") return model_while_loop;
+  if (name == "join_while_loop") return model_join_while_loop;
+  if (name == "loop_inputs") return model_loop_inputs;
+  if (name == "join_scan") return model_join_scan;
   if (name == "join_branches") return model_join_branches;
   if (name == "whole") return call_whole;
   if (name == "python_form") return model_python_form;

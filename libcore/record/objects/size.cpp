@@ -76,7 +76,7 @@ const TensorType* Sizes::known_type(Operand tensor) const {
 
 bool is_of_grid(Walk& walk, Operand tensor) {
   const bool inside = tensor.shadow.is(Shadow::Kind::node) && walk.is_tensor(tensor.object) &&
-                      walk.recorder.grid().has(tensor.shadow.index);
+                      walk.recorder.grid.has(tensor.shadow.index);
   if (inside)
     walk.verdict.broke(Code::PS0306, "a number that stands for a grid of them is asked what it is");
   return inside;

@@ -312,9 +312,10 @@ bool may_write_differentiated(Walk& walk, const std::string& who, ValueId id,
 
 bool may_write(Walk& walk, const std::string& who, ValueId id, const TensorType& shown) {
   if (walk.context.for_backend()) return true;
-  if (walk.recorder.in_branch() && !walk.recorder.is_made_in_branch(id)) {
+  const OpenSubgraphs& open = walk.recorder.subgraphs;
+  if (open.any() && !open.is_made_inside(walk.recorder, id)) {
     return walk.verdict.broke(Code::PS0310,
-                              who + " in a branch of torch.cond writes what was there before");
+                              who + " in " + open.what() + " writes what was there before");
   }
   if (overlaps_itself(walk, shown)) {
     return walk.verdict.broke(Code::PS0310,

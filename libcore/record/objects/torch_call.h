@@ -65,28 +65,5 @@ Shadow function_output(Walk& walk, PyObject* tensor, Shadow given,
 std::optional<bool> model_bind_defaults(Walk& walk, FrameShadow& frame, Operand function,
                                         const std::vector<Operand>& positional,
                                         const Keywords& keywords, int pops);
-std::optional<bool> model_map(Walk& walk, FrameShadow& frame, Operand function,
-                              const std::vector<Operand>& positional, const Keywords& keywords,
-                              int pops);
-/// torch.cond, and what the Python code that stands for it calls (objects/cond.cpp).
-std::optional<bool> model_cond(Walk& walk, FrameShadow& frame, Operand function,
-                               const std::vector<Operand>& positional, const Keywords& keywords,
-                               int pops);
-std::optional<bool> model_begin_branch(Walk& walk, FrameShadow& frame, Operand function,
-                                       const std::vector<Operand>& positional,
-                                       const Keywords& keywords, int pops);
-std::optional<bool> model_end_branch(Walk& walk, FrameShadow& frame, Operand function,
-                                     const std::vector<Operand>& positional,
-                                     const Keywords& keywords, int pops);
-std::optional<bool> model_join_branches(Walk& walk, FrameShadow& frame, Operand function,
-                                        const std::vector<Operand>& positional,
-                                        const Keywords& keywords, int pops);
-/// Whether the op may be in a branch of torch.cond, which is run whether it is chosen or not; else
-/// the walk broke.
-bool may_be_in_branch(Walk& walk, const std::vector<PlannedNode>& nodes);
-std::optional<bool> map_rows(Walk& walk, FrameShadow& frame, const std::vector<Operand>& positional,
-                             int pops);
-Shadow row(Walk& walk, PyObject* tensor, ValueId of, int index);
-Shadow stacked(Walk& walk, PyObject* tensor, const std::vector<Shadow>& results);
 
 }  // namespace penstock::record

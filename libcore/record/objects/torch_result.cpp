@@ -3,6 +3,7 @@
 
 #include "ops/op.h"
 #include "ops/promotion.h"
+#include "record/objects/control_flow.h"
 #include "record/objects/torch_call.h"
 #include "record/objects/torch_casts.h"
 #include "record/walk.h"
@@ -64,9 +65,9 @@ ValueId add_unseen(Recorder& recorder, PlannedNode& node) {
 
 bool record(Walk& walk, FrameShadow& f, Call call, std::vector<PlannedNode> nodes,
             const std::vector<Operand>& operands, int pops, PyObject* callable) {
-  if (!may_be_in_branch(walk, nodes)) return false;
-  if (walk.recorder.grid().is_open()) {
-    if (const auto reason = walk.recorder.grid().refusal(walk.recorder, nodes))
+  if (!may_be_in_subgraph(walk, nodes)) return false;
+  if (walk.recorder.grid.is_open()) {
+    if (const auto reason = walk.recorder.grid.refusal(walk.recorder, nodes))
       return walk.verdict.broke(Code::PS0306, *reason);
   }
   f.is_op_time = true;
@@ -169,9 +170,10 @@ void add_planned(Walk& walk, FrameShadow& f, Call call, PyRef callable,
     const Shadow shadow = result_shadow(walk, node, result, values);
     f.push(shadow);
     if (values.size() == 1 && walk.is_tensor(result)) {
-      walk.recorder.set_result(at, values[0]);
+      walk.recorder.graph().calls[at].result = values[0];
     } else {
-      walk.recorder.set_result(at, Argument::Sequence{Argument::Sequence::Kind::list, values});
+      walk.recorder.graph().calls[at].result =
+          Argument::Sequence{Argument::Sequence::Kind::list, values};
     }
   }
 }
@@ -263,7 +265,7 @@ Shadow result_shadow(Walk& walk, PlannedNode& node, PyObject* result,
 Shadow planned_result(Walk& walk, std::int32_t call, PlannedNode node, PyObject* tensor) {
   std::vector<Argument> values;
   const Shadow result = result_shadow(walk, node, tensor, values);
-  if (!values.empty()) walk.recorder.set_result(call, values[0]);
+  if (!values.empty()) walk.recorder.graph().calls[call].result = values[0];
   return result;
 }
 

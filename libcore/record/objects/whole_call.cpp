@@ -173,7 +173,7 @@ Shadow whole_result(Walk& walk, std::int32_t call, PlannedNode node, PyObject* r
     return {walk.objects.fresh(object, std::move(shadows)), Argument(std::move(shown))};
   };
   auto [shadow, shown] = describe(result);
-  walk.recorder.set_result(call, std::move(shown));
+  walk.recorder.graph().calls[call].result = std::move(shown);
   return shadow;
 }
 

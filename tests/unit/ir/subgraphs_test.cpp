@@ -1,7 +1,7 @@
 #include <doctest/doctest.h>
 
-#include "../condition_graph.h"
-#include "ir/branch.h"
+#include "../loop_graph.h"
+#include "ir/control_steps.h"
 
 using namespace penstock;
 
@@ -28,7 +28,7 @@ LibraryCall branch(std::int64_t then, std::int64_t otherwise) {
 }
 
 bool nests(std::vector<std::variant<LibraryCall, FallbackCall>> steps) {
-  return verify_branches(branches_of(steps), "here").has_value();
+  return verify_control_steps(control_steps_of(steps), "here").has_value();
 }
 
 }  // namespace
@@ -54,7 +54,7 @@ TEST_CASE("what a node that runs subgraphs promises is checked") {
   graph = good;
   set_argument(condition_of(graph), "operands",
                Argument::Sequence{Argument::Sequence::Kind::list, {}});
-  CHECK(broken(graph, "takes 1 and gives 1"));
+  CHECK(broken(graph, "takes 1 tensors, not 0"));
 }
 
 TEST_CASE("operands and results are those of both subgraphs") {
@@ -72,6 +72,38 @@ TEST_CASE("operands and results are those of both subgraphs") {
   graph = good;
   graph.subgraphs[0].interface.inputs[0].kind = InputKind::parameter;
   CHECK(broken(graph, "operand 0"));
+}
+
+TEST_CASE("a loop takes what it gives") {
+  const Graph good = loop_graph();
+  REQUIRE(verify_structure(good).has_value());
+  Graph graph = good;
+  graph.subgraphs[0].interface.outputs[0].type.dtype = DType::int64;
+  graph.subgraphs[0].values[graph.subgraphs[0].outputs[0]].type.dtype = DType::int64;
+  CHECK(broken(graph, "one bool"));
+  graph = good;
+  graph.values[graph.nodes[1].results[1]].type.sizes = {SymExpr(2)};
+  CHECK(broken(graph, "result 1"));
+  graph = good;
+  set_argument(graph.nodes[1], "operands", operand_list({1, 0}));
+  CHECK(broken(graph, "takes 3 tensors, not 2"));
+}
+
+TEST_CASE("a scan goes over rows") {
+  const Graph good = scan_graph();
+  REQUIRE(verify_structure(good).has_value());
+  Graph graph = good;
+  set_argument(graph.nodes[0], "length", std::int64_t{2});
+  CHECK(broken(graph, "operand 1"));
+  graph = good;
+  set_argument(graph.nodes[0], "scanned", std::int64_t{9});
+  CHECK(broken(graph, "fewer operands"));
+  graph = good;
+  set_argument(graph.nodes[0], "carried", std::string("all"));
+  CHECK(broken(graph, "fewer operands"));
+  graph = good;
+  graph.values[graph.nodes[0].results[1]].type.sizes[0] = SymExpr(2);
+  CHECK(broken(graph, "result 1"));
 }
 
 TEST_CASE("a subgraph knows no more than the graph around it") {
@@ -134,18 +166,48 @@ TEST_CASE("of a branch the part that is chosen runs") {
   const FallbackCall step;
   const std::vector<std::variant<LibraryCall, FallbackCall>> steps = {
       branch(3, 1), branch(1, 1), step, step, step, step};
-  const Branches branches = branches_of(steps);
+  const ControlSteps branches = control_steps_of(steps);
   const auto run = [&](bool outer, bool inner) {
     std::string ran;
     const auto note = [&](std::size_t at) -> Result<bool> {
       ran += static_cast<char>('0' + at);
       return true;
     };
-    const auto taken = [&](std::size_t at) { return at == 0 ? outer : inner; };
-    REQUIRE(run_branches(branches, 0, steps.size(), note, taken).has_value());
+    const auto taken = [&](std::size_t at, std::int64_t) -> Result<bool> {
+      return at == 0 ? outer : inner;
+    };
+    REQUIRE(run_control_steps(branches, 0, steps.size(), note, taken).has_value());
     return ran;
   };
   CHECK(run(true, true) == "0125");
   CHECK(run(true, false) == "0135");
   CHECK(run(false, true) == "045");
+}
+
+TEST_CASE("a loop asks before each turn") {
+  const FallbackCall step;
+  LibraryCall loop, counted;
+  loop.name = "while";
+  loop.attributes = {{"condition", std::int64_t{1}}, {"body", std::int64_t{2}}};
+  counted.name = "for";
+  counted.attributes = {{"trips", std::int64_t{2}}, {"body", std::int64_t{1}}};
+  const std::vector<std::variant<LibraryCall, FallbackCall>> steps = {loop, step, counted, step,
+                                                                      step};
+  const ControlSteps control = control_steps_of(steps);
+  REQUIRE(verify_control_steps(control, "here").has_value());
+  CHECK(trips_of(counted.attributes) == 2);
+  const auto run = [&](std::int64_t turns) {
+    std::string ran;
+    const auto note = [&](std::size_t at) -> Result<bool> {
+      ran += static_cast<char>('0' + at);
+      return true;
+    };
+    const auto taken = [&](std::size_t at, std::int64_t turn) -> Result<bool> {
+      return turn < (at == 0 ? turns : 2);
+    };
+    REQUIRE(run_control_steps(control, 0, steps.size(), note, taken).has_value());
+    return ran;
+  };
+  CHECK(run(0) == "014");
+  CHECK(run(2) == "01233123314");
 }

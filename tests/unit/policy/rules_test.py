@@ -23,7 +23,7 @@ ELSEWHERE = {
     "torch._C._TensorBase.*": "TensorBase, as torch called it before 2.2",
     "penstock.polyfills.order": "ours", "penstock.polyfills.constant_pow": "ours", "penstock.polyfills.itertools_*": "ours",
     "penstock.polyfills.as_grid": "ours", "penstock.polyfills.of_grid": "ours",
-    **{f"penstock.polyfills.{name}": "ours" for name in ("begin_branch", "end_branch", "join_branches")},
+    **{f"penstock.polyfills.{name}": "ours" for name in ("begin_subgraph", "end_subgraph", "join_branches", "join_while_loop", "join_scan", "loop_inputs", "left_to_torch")},
     "penstock.polyfills.*": "ours",
     **{f"mappingproxy.{name}": "types.MappingProxyType, whose own name has no module" for name in ("keys", "values", "items")},
 }

@@ -13,6 +13,12 @@ namespace {
 
 using Sizes = std::vector<std::int64_t>;
 
+LibraryCall call(std::string name) {
+  LibraryCall made;
+  made.name = std::move(name);
+  return made;
+}
+
 /// Whether a copy between windows of these sizes moves each element, and nothing else.
 template <class T>
 void check_copy(DType dtype, const Sizes& sizes, const Sizes& from, const Sizes& to,
@@ -23,7 +29,7 @@ void check_copy(DType dtype, const Sizes& sizes, const Sizes& from, const Sizes&
   for (std::int64_t size : sizes) count *= size;
   for (std::int64_t i = 0; i < count; ++i)
     wanted[offset_at(i, sizes, to)] = source[offset_at(i, sizes, from)];
-  auto kernel = make_copy({{{dtype, sizes, from}}, {{dtype, sizes, to}}, {}, {true}});
+  auto kernel = make_copy(call("copy"), {{{dtype, sizes, from}}, {{dtype, sizes, to}}, {}, {true}});
   REQUIRE(kernel);
   void* const inputs[] = {source.data()};
   void* const outputs[] = {target.data()};
@@ -56,11 +62,43 @@ TEST_CASE("a copy moves windows of every layout") {
   check_layouts<std::uint64_t>(DType::int64);
 }
 
+TEST_CASE("a row is copied out of its tensor, and into it") {
+  std::vector<std::int32_t> rows = {0, 1, 2, 3, 4, 5}, row = {7, 7};
+  std::int64_t turn = 2;
+  const Operand whole{DType::int32, {3, 2}, {2, 1}}, one{DType::int32, {2}, {1}},
+      number{DType::int64, {}, {}};
+  auto take = make_copy(call("take_row"), {{whole, number}, {one}, {}, {true, true}});
+  auto put = make_copy(call("put_row"), {{one, number}, {whole}, {}, {true, true}});
+  REQUIRE(take);
+  REQUIRE(put);
+  void *const taken[] = {rows.data(), &turn}, *const into[] = {row.data()};
+  LibraryMemory memory;
+  memory.inputs = taken;
+  memory.outputs = into;
+  CHECK((*take)->run(memory));
+  CHECK(row == std::vector<std::int32_t>{4, 5});
+  void *const given[] = {row.data(), &turn}, *const filled[] = {rows.data()};
+  memory.inputs = given;
+  memory.outputs = filled;
+  turn = 0;
+  CHECK((*put)->run(memory));
+  CHECK(rows == std::vector<std::int32_t>{4, 5, 2, 3, 4, 5});
+  for (const std::int64_t beyond : {3, -1}) {
+    turn = beyond;
+    auto ran = (*put)->run(memory);
+    REQUIRE(!ran);
+    CHECK(ran.error().code == Code::PS0808);
+  }
+}
+
 TEST_CASE("windows that differ are refused") {
   CHECK(!make_copy(
+      call("copy"),
       {{{DType::float32, {2, 3}, {3, 1}}}, {{DType::float32, {3, 2}, {2, 1}}}, {}, {true}}));
-  CHECK(!make_copy({{{DType::float32, {2}, {1}}}, {{DType::int32, {2}, {1}}}, {}, {true}}));
-  CHECK(!make_copy({{{DType::float32, {2}, {1}}}, {{DType::float32, {2}, {1}}}, {}, {false}}));
+  CHECK(!make_copy(call("copy"),
+                   {{{DType::float32, {2}, {1}}}, {{DType::int32, {2}, {1}}}, {}, {true}}));
+  CHECK(!make_copy(call("copy"),
+                   {{{DType::float32, {2}, {1}}}, {{DType::float32, {2}, {1}}}, {}, {false}}));
 }
 
 }  // namespace penstock::runtime

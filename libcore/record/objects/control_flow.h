@@ -1,0 +1,58 @@
+#pragma once
+
+#include <functional>
+#include <vector>
+
+#include "record/objects/torch_call.h"
+#include "record/walk.h"
+
+// What the models of torch's control flow share (control_flow.cpp).
+
+namespace penstock::record {
+
+// torch's operators, and what the Python code that stands for them calls.
+std::optional<bool> model_cond(Walk& walk, FrameShadow& frame, Operand function,
+                               const std::vector<Operand>& positional, const Keywords& keywords,
+                               int pops);
+std::optional<bool> model_while_loop(Walk& walk, FrameShadow& frame, Operand function,
+                                     const std::vector<Operand>& positional,
+                                     const Keywords& keywords, int pops);
+std::optional<bool> model_loop_inputs(Walk& walk, FrameShadow& frame, Operand function,
+                                      const std::vector<Operand>& positional,
+                                      const Keywords& keywords, int pops);
+std::optional<bool> model_begin_subgraph(Walk& walk, FrameShadow& frame, Operand function,
+                                         const std::vector<Operand>& positional,
+                                         const Keywords& keywords, int pops);
+std::optional<bool> model_end_subgraph(Walk& walk, FrameShadow& frame, Operand function,
+                                       const std::vector<Operand>& positional,
+                                       const Keywords& keywords, int pops);
+std::optional<bool> model_join_branches(Walk& walk, FrameShadow& frame, Operand function,
+                                        const std::vector<Operand>& positional,
+                                        const Keywords& keywords, int pops);
+std::optional<bool> model_join_while_loop(Walk& walk, FrameShadow& frame, Operand function,
+                                          const std::vector<Operand>& positional,
+                                          const Keywords& keywords, int pops);
+std::optional<bool> model_join_scan(Walk& walk, FrameShadow& frame, Operand function,
+                                    const std::vector<Operand>& positional,
+                                    const Keywords& keywords, int pops);
+/// Whether the op may be in what control flow runs, which is recorded once however often it runs;
+/// else the walk broke.
+bool may_be_in_subgraph(Walk& walk, const std::vector<PlannedNode>& nodes);
+
+/// True for a tuple or list of tensors.
+bool holds_tensors(const Walk& walk, PyObject* object);
+/// The values of the graph that a tensor is, or a tuple or list of them; nothing for anything else.
+std::optional<std::vector<ValueId>> values_in(Walk& walk, Operand result);
+/// Whether both are of one dtype and device, of the same sizes, and lie alike.
+bool lies_alike(const TensorType& one, const TensorType& other);
+std::vector<TensorType> types_of(const Recorder& recorder, const std::vector<ValueId>& values);
+
+/// The call runs natively, and leaves what `finish` pushes.
+bool natively(FrameShadow& frame, Operand function,
+              std::function<void(Walk&, FrameShadow&)> finish);
+/// The call runs natively; its result, a tensor or a tuple or list of them, is what the node gives
+/// that `join` appends behind the last call.
+bool joins(FrameShadow& frame, Operand function, int pops,
+           std::function<std::vector<ValueId>(Walk&)> join);
+
+}  // namespace penstock::record
