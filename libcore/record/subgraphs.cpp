@@ -16,13 +16,12 @@ namespace penstock::record {
 
 const OpenSubgraphs::Operator& OpenSubgraphs::operator_of(std::string_view op) {
   static const std::vector<Operator> rows = {
-      {"prim.cond", "torch.cond", "a branch", {"true_graph", "false_graph"}, false},
+      {"prim.cond", "torch.cond", "a branch", {"true_graph", "false_graph"}},
       {"prim.while_loop",
        "torch.while_loop",
        "a function",
-       {"while_loop_cond_graph", "while_loop_body_graph"},
-       true},
-      {"prim.scan", "torch's scan", "a function", {"combine_graph"}, true},
+       {"while_loop_cond_graph", "while_loop_body_graph"}},
+      {"prim.scan", "torch's scan", "a function", {"combine_graph"}},
   };
   return *std::ranges::find(rows, op, &Operator::op);
 }
@@ -53,10 +52,6 @@ void OpenSubgraphs::end(const Recorder& recorder, std::vector<ValueId> results) 
   part.last_call = recorder.graph().calls.size();
   part.results = std::move(results);
   part.ended = true;
-}
-
-bool OpenSubgraphs::repeats() const {
-  return std::ranges::any_of(open_, [](const Open& one) { return one.op->repeats; });
 }
 
 std::string OpenSubgraphs::what() const {

@@ -21,7 +21,6 @@ class OpenSubgraphs {
     std::string_view torch;               ///< what the program calls
     std::string_view part;                ///< what a subgraph is to people
     std::vector<std::string_view> names;  ///< of its subgraphs, before a number
-    bool repeats;                         ///< a subgraph may run several times
   };
   /// The row of an op, which must have one.
   static const Operator& operator_of(std::string_view op);
@@ -31,8 +30,6 @@ class OpenSubgraphs {
   /// What was begun last ends with these results.
   void end(const Recorder& recorder, std::vector<ValueId> results);
   bool any() const { return !open_.empty(); }
-  /// True if what is recorded runs again with other data.
-  bool repeats() const;
   /// What is being recorded, to people: "a branch of torch.cond".
   std::string what() const;
   /// True if the memory that value `id` is in was made since the innermost subgraph began.

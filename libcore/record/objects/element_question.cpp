@@ -129,8 +129,7 @@ AnswersGiven& answers_given() {
 std::optional<bool> ask_elements(Walk& walk, Operand tensor) {
   if (!tensor.shadow.is(Shadow::Kind::node) || !walk.is_tensor(tensor.object)) return std::nullopt;
   if (torch::in_compiled_region() || walk.context.for_backend() ||
-      walk.recorder.grid.has(tensor.shadow.index) || walk.recorder.subgraphs.repeats() ||
-      walk.facts.questions() >= kMostQuestions)
+      walk.recorder.grid.has(tensor.shadow.index) || walk.facts.questions() >= kMostQuestions)
     return std::nullopt;
   const TensorType& type = walk.recorder.value(tensor.shadow.index).type;
   if (type.dtype != DType::bool_ || !is_small(type)) return std::nullopt;
