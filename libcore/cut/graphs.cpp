@@ -86,12 +86,16 @@ Result<Graph> forward_graph(const Graph& joint, const JointFacts& facts,
   for (std::size_t i = 0; i < joint.nodes.size(); ++i) {
     if (!facts.backward[i]) part.add_node(joint.nodes[i], std::identity());
   }
-  const auto move = [&](ValueId id) { return part.moved(id); };
+  // A call may have given what is computed in backward alone; its name and type stay for reports.
+  const auto named = [&](ValueId id) {
+    if (id != kNoValue && part.moved(id) == kNoValue) part.add_value(id, joint.values[id]);
+    return part.moved(id);
+  };
   out.calls = joint.calls;
   for (Call& call : out.calls) {
-    for (Argument& argument : call.args) map_values(argument, move);
-    for (NamedArgument& argument : call.kwargs) map_values(argument.value, move);
-    map_values(call.result, move);
+    for (Argument& argument : call.args) map_values(argument, named);
+    for (NamedArgument& argument : call.kwargs) map_values(argument.value, named);
+    map_values(call.result, named);
   }
   for (std::size_t i = 0; i < out.interface.outputs.size(); ++i)
     out.outputs.push_back(part.moved(joint.outputs[i]));

@@ -290,6 +290,20 @@ TEST_CASE("a gradient that depends on no tangent is backward's") {
   check_parts(joint, parts, {kNumbers[0]}, kTangent);
 }
 
+TEST_CASE("a call may have given what backward alone computes") {
+  Graph joint = joint_of(chain(3));
+  const ValueId last = joint.nodes.back().results[0];
+  Call call{"call_function", "both", "torch.both", {}, {}, {}, {}};
+  call.result = Argument::Value{last};
+  joint.calls.push_back(call);
+  const ForwardBackward parts = cut_of(joint);
+  const auto* named = parts.forward.calls.back().result.as<Argument::Value>();
+  REQUIRE(named != nullptr);
+  REQUIRE(named->id < parts.forward.values.size());
+  CHECK(parts.forward.values[named->id].name == joint.values[last].name);
+  check_parts(joint, parts, kNumbers, kTangent);
+}
+
 TEST_CASE("sizes that no input of backward shows are inputs of their own") {
   GradientGraph g;
   const SymExpr s = g.symbol("s0", 4);
