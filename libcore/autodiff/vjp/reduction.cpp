@@ -104,17 +104,52 @@ void moments(Vjp& d) {
   d.give("self", gradient);
 }
 
-void running_sum(Vjp& d) {
-  const auto dim = d.constant("dim", 0);
-  const auto flip = [&](ValueId x) {
+namespace {
+
+ValueId scanned(Vjp& d, std::string_view prim, ValueId x, std::int64_t dim) {
+  return d.emit(prim, {passes::arg("self", passes::value_argument(x)), passes::arg("dim", dim)});
+}
+
+/// Of every element and those behind it the sum.
+ValueId sums_from_behind(Vjp& d, ValueId x, std::int64_t dim) {
+  const auto flip = [&](ValueId of) {
     return d.emit("prim.flip",
-                  {passes::arg("self", passes::value_argument(x)),
+                  {passes::arg("self", passes::value_argument(of)),
                    passes::arg("dims", passes::list_of(std::vector<std::int64_t>{dim}))});
   };
-  const ValueId sums =
-      d.emit("prim.cumsum", {passes::arg("self", passes::value_argument(flip(d.wide(d.tangent())))),
-                             passes::arg("dim", dim)});
-  d.give("self", flip(sums));
+  return flip(scanned(d, "prim.cumsum", flip(x), dim));
+}
+
+}  // namespace
+
+void running_sum(Vjp& d) {
+  const auto dim = d.constant("dim", 0);
+  d.give("self", sums_from_behind(d, d.wide(d.tangent()), dim));
+}
+
+/// Products up to each element. Those in front of the first zero have a part in all products up to
+/// there, which are divided by them; that zero has one in those up to the next zero, which are
+/// multiplied without it; nothing behind it has any.
+void running_product(Vjp& d) {
+  const auto dim = d.constant("dim", 0);
+  const ValueId self = d.value("self"), x = d.wide(self), g = d.wide(d.tangent()),
+                y = d.wide(d.output());
+  if (d.failed()) return;
+  const ValueId is_zero = d.compare("eq", x, 0.0);
+  const ValueId zeros = scanned(d, "prim.cumsum", d.convert(is_zero, DType::int64), dim);
+  if (d.failed()) return;
+  const auto are_zeros = [&](std::int64_t count) {
+    return d.compare("eq", zeros, Argument(count));
+  };
+  const ValueId before = are_zeros(0), up_to_next = are_zeros(1);
+  const ValueId is_first = d.both("and", up_to_next, is_zero);
+  const ValueId shares = sums_from_behind(d, d.select(before, d.mul(g, y), 0.0), dim);
+  const ValueId others = scanned(d, "prim.cumprod", d.select(is_first, 1.0, x), dim);
+  const ValueId of_zero = d.select(up_to_next, d.mul(g, others), 0.0);
+  const ValueId sum = d.reduce("sum", of_zero, {dim}, true);
+  if (d.failed()) return;
+  const ValueId behind = d.select(is_first, d.broadcast(sum, d.sizes(x)), 0.0);
+  d.give("self", d.select(before, d.div(shares, x), behind));
 }
 
 /// A variance, or a standard deviation, whose slope at 0 is none, and maybe a mean beside it.

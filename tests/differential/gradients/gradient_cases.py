@@ -166,6 +166,14 @@ def reductions():
             yield case(f"{op} {name}", op + ".default", x)
             yield Case(f"{op} dim {name}", lambda call, o=op, x=x: call(o + ".dim", x, 1)[0])
             yield Case(f"{op} dim keep {name}", lambda call, o=op, x=x: call(o + ".dim", x, 0, True)[0])
+    mask = torch.tensor([[True, False, True, False], [False, False, True, True], [True, False, False, True]])
+    yield case("masked_scatter", "masked_scatter.default", leaf(3, 4), mask, leaf(12))
+    index = torch.tensor([[0, 1, 0, 2], [2, 2, 1, 0]])
+    for kind in ("sum", "mean", "prod", "amax", "amin"):
+        for includes in (True, False):
+            for name, own, x in (("plain", leaf(3, 4), leaf(2, 4)), ("wide", leaf(4, 5), leaf(2, 4)), ("zeros", of([[0.0] * 4, [1.0] * 4, [2.0] * 4]), of([[1.0, 0.0, 2.0, 2.0], [3.0, 0.0, 1.0, 0.0]])),
+                                 ("ties", of([[1.0] * 4] * 3), of([[1.0, 1.0, 2.0, 2.0], [1.0, 3.0, 1.0, 2.0]]))):
+                yield case(f"scatter_reduce {kind} {includes} {name}", "scatter_reduce.two", own, 0, index, x, kind, include_self=includes)
     constant = of([[2.0, 2.0, 2.0], [1.0, 2.0, 4.0]])
     for op in ("var", "std"):
         for x, name in ((leaf(3, 4), "plain"), (constant, "constant")):
@@ -183,6 +191,8 @@ def reductions():
     yield case("logsumexp edges", "logsumexp.default", of([[INF, 1.0], [-INF, -INF], [-INF, 2.0], [100.0, 700.0]]), [1])
     for dim in (0, 1):
         yield case(f"cumsum {dim}", "cumsum.default", leaf(3, 4), dim)
+        for name, x in (("plain", leaf(3, 4)), ("zeros", zeros), ("one zero", of([[1.0, 2.0, 0.0, 3.0], [0.0, 2.0, 3.0, 4.0]]))):
+            yield case(f"cumprod {dim} {name}", "cumprod.default", x, dim)
 
 
 def softmaxes():

@@ -51,7 +51,7 @@ def constant_part(x, y):
 
 
 def without_derivative(x, y):
-    z = torch.cumprod(x * y, 1)
+    z = torch.erfinv(torch.tanh(x * y))
     return z + x
 
 
