@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Writes a C++ source that holds a text file's content as a string constant.
+"""Writes a C++ source that holds the content of text files, one behind the other, as a string constant.
 
-    embed.py INPUT OUTPUT HEADER NAMESPACE NAME      HEADER declares `extern const char NAME[]`
+    embed.py INPUT… OUTPUT HEADER NAMESPACE NAME     HEADER declares `extern const char NAME[]`
 """
 
 import pathlib
@@ -11,10 +11,10 @@ DELIMITER = "embedded"
 
 
 def main() -> int:
-    source, output, header, namespace, name = sys.argv[1:]
-    text = pathlib.Path(source).read_text()
+    *sources, output, header, namespace, name = sys.argv[1:]
+    text = "\n\n".join(pathlib.Path(source).read_text() for source in sources)
     if f"){DELIMITER}\"" in text:
-        print(f"embed.py: {source} holds the delimiter of the string constant", file=sys.stderr)
+        print(f"embed.py: {' '.join(sources)} holds the delimiter of the string constant", file=sys.stderr)
         return 1
     pathlib.Path(output).write_text(
         f'#include "{header}"\n\nnamespace {namespace} {{\n\n'

@@ -7,6 +7,7 @@
 #include "ir/argument_text.h"
 #include "ir/size_facts.h"
 #include "python/literal.h"
+#include "python/type_lookup.h"
 #include "torch/compile_region.h"
 #include "torch/state.h"
 #include "torch/tensor_facts.h"
@@ -101,6 +102,7 @@ PyRef GuardCheck::read(const SourceStep& step) {
       return dict_value(base, key.get());
     }
     case SourceKind::item:
+      if (python::is_deque(base)) return PyRef::borrow(python::item_of_deque(base, step.index));
       if (!PyTuple_Check(base) && !PyList_Check(base)) return nullptr;
       if (step.index >= PySequence_Fast_GET_SIZE(base)) return nullptr;
       return PyRef::borrow(PySequence_Fast_GET_ITEM(base, step.index));

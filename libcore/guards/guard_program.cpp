@@ -19,6 +19,7 @@
 #include "python/layout.h"
 #include "python/literal.h"
 #include "python/literal_match.h"
+#include "python/type_lookup.h"
 #include "python/versions/private_api.h"
 #include "torch/compile_region.h"
 #include "torch/state.h"
@@ -59,6 +60,7 @@ PyObject* item_of(PyObject* base, std::int32_t index) {
     const Py_ssize_t at = index < 0 ? index + size : index;
     return at >= 0 && at < size ? PyTuple_GET_ITEM(base, at) : nullptr;
   }
+  if (python::is_deque(base)) return python::item_of_deque(base, index);
   if (!PyList_Check(base)) return nullptr;
   const Py_ssize_t size = PyList_GET_SIZE(base);
   const Py_ssize_t at = index < 0 ? index + size : index;
@@ -73,6 +75,7 @@ std::int64_t length_of(PyObject* object) {
   }
   if (PyUnicode_Check(object)) return PyUnicode_GET_LENGTH(object);
   if (PyAnySet_Check(object)) return PySet_GET_SIZE(object);
+  if (python::is_deque(object)) return Py_SIZE(object);
   if (Py_TYPE(object)->tp_flags & Py_TPFLAGS_HEAPTYPE) return -1;
   const Py_ssize_t size = PyObject_Size(object);
   if (size < 0) PyErr_Clear();

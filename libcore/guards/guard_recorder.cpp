@@ -5,6 +5,7 @@
 
 #include "python/layout.h"
 #include "python/literal.h"
+#include "python/type_lookup.h"
 
 namespace penstock::guards {
 namespace {
@@ -269,6 +270,7 @@ bool GuardProgram::Recorder::attribute(const GuardStep& step, PyObject* base) {
 
 bool GuardProgram::Recorder::item(const GuardStep& step, PyObject* base) {
   const Grade known = grade_of(step.base);
+  if (python::is_deque(base)) return false;
   if (PyTuple_Check(base) && known == Grade::held) return loaded(step, Grade::held);
   type_of(base, known);
   const Py_ssize_t size = Py_SIZE(base);

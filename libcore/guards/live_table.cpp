@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "python/getter.h"
 #include "python/literal.h"
 #include "python/weak_reference.h"
 #include "torch/element_question.h"
@@ -15,7 +16,9 @@ bool nothing_hangs_on(PyObject* object) {
   if (PyType_Check(object)) {
     return (reinterpret_cast<PyTypeObject*>(object)->tp_flags & Py_TPFLAGS_HEAPTYPE) == 0;
   }
-  if (PyWeakref_Check(object) || torch::is_question(object)) return true;
+  if (PyWeakref_Check(object) || torch::is_question(object) ||
+      python::is_getter_of_literals(object))
+    return true;
   // Contexts keep a variable for as long as its thread lives; it holds its default value alone.
   if (PyContextVar_CheckExact(object)) return true;
   PyTypeObject* type = Py_TYPE(object);

@@ -261,8 +261,9 @@ class Lowering {
     if (find_argument(node, "out") != nullptr)
       return fail(node, "ops that write an argument called 'out' are not supported");
     if (!ops::writes_by_name(node.op)) {
-      const std::vector<ValueId> results = take_composite(node);
-      return finish(node, results);
+      const auto results = take_composite(node);
+      if (results && node.results.empty()) return;  // it demands something, and gives nothing
+      return finish(node, results.value_or(std::vector<ValueId>{}));
     }
     const auto* self = node.args.empty() ? nullptr : node.args.front().value.as<Argument::Value>();
     if (!self || node.results.size() > 1)
@@ -280,8 +281,8 @@ class Lowering {
     Node pure = node;
     pure.op.erase(pure.op.rfind('.') - 1, 1);
     if (pure.results.empty()) pure.results.push_back(target);
-    const std::vector<ValueId> results = take_composite(pure);
-    if (!results.empty()) return results.front();
+    const auto results = take_composite(pure);
+    if (results) return results->front();
     const ValueId copy = rewrite_.emit_one("prim.clone", {arg("self", value_argument(target))});
     if (rewrite_.failed()) return target;
     const ValueId content = add_value(rewrite_.graph(), "written", rewrite_.type(copy));
@@ -292,14 +293,14 @@ class Lowering {
     return content;
   }
 
-  /// The values that compute the results of a composite; empty for other ops, and where they would
-  /// be other than torch's: strides too, as no rule says them and views behind count on them.
-  std::vector<ValueId> take_composite(const Node& node) {
+  /// The values that compute the results of a composite; nothing for other ops, and where they
+  /// would be other than torch's: strides too, as no rule says them and views behind count on them.
+  std::optional<std::vector<ValueId>> take_composite(const Node& node) {
     const Composite* composite = find_composite(node.op);
-    if (composite == nullptr || rewrite_.keeps_whole(node)) return {};
-    if (has_complex(node) || rewrite_.failed()) return {};
+    if (composite == nullptr || rewrite_.keeps_whole(node)) return std::nullopt;
+    if (has_complex(node) || rewrite_.failed()) return std::nullopt;
     for (ValueId result : node.results) {
-      if (rewrite_.type(result).device != "cpu") return {};
+      if (rewrite_.type(result).device != "cpu") return std::nullopt;
     }
     const OpFacts facts = facts_of(*composite);
     const Rewrite::Mark before = rewrite_.mark();
@@ -313,7 +314,7 @@ class Lowering {
     }
     if (whole) return results;
     rewrite_.back_to(before);
-    return {};
+    return std::nullopt;
   }
 
   static bool lies_as_recorded(const TensorType& made, const TensorType& recorded) {

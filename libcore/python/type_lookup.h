@@ -23,6 +23,13 @@ inline PyObject* type_lookup(PyTypeObject* type, const char* name) {
 /// The type of a method of C's that is bound: of (None).__str__.
 PyTypeObject* method_wrapper_type();
 
+/// True for a collections.deque, and not for an instance of a subclass.
+bool is_deque(PyObject* object);
+/// Borrowed; null without an error where it has none there.
+PyObject* item_of_deque(PyObject* deque, Py_ssize_t index);
+/// True for a collections.defaultdict, and not for an instance of a subclass.
+bool is_default_dict(PyObject* object);
+
 /// False where the type or one of its bases has a key that is no string: looking a name up there
 /// may compare the two by code of the program's, and what that does cannot be done twice.
 bool has_only_names(PyTypeObject* type);

@@ -36,7 +36,8 @@ namespace {
 bool is_passing(PyObject* object) {
   return PyTuple_Check(object) || PyList_CheckExact(object) || PyDict_CheckExact(object) ||
          PyCell_Check(object) || PySlice_Check(object) || PyMethod_Check(object) ||
-         Py_TYPE(object) == &PySuper_Type || Py_TYPE(object) == python::method_wrapper_type();
+         python::is_deque(object) || Py_TYPE(object) == &PySuper_Type ||
+         Py_TYPE(object) == python::method_wrapper_type();
 }
 
 }  // namespace
@@ -55,6 +56,16 @@ Shadow Objects::fresh(PyObject* object, std::vector<Shadow> items) {
   if (is_passing(object) || (releases_all_ && !PyCFunction_Check(object)))
     passing_.push_back({object, id});
   return Shadow::fresh(id);
+}
+
+void Objects::found_in_class(PyObject* object, PyTypeObject* type, PyObject* name) {
+  of_classes_.try_emplace(object, ClassAttribute{PyRef::borrow(reinterpret_cast<PyObject*>(type)),
+                                                 PyRef::borrow(name)});
+}
+
+const Objects::ClassAttribute* Objects::class_attribute(PyObject* object) const {
+  const auto found = of_classes_.find(object);
+  return found == of_classes_.end() ? nullptr : &found->second;
 }
 
 void Objects::release_dead() {
@@ -134,7 +145,9 @@ Shadow Objects::old_item(const ObjectShadow& known, Py_ssize_t index) {
 
 Py_ssize_t Objects::guard_length(Operand sequence) {
   ObjectShadow& known = object(contents(sequence));
-  const Py_ssize_t size = PySequence_Fast_GET_SIZE(sequence.object);
+  const Py_ssize_t size = python::is_deque(sequence.object)
+                              ? Py_SIZE(sequence.object)
+                              : PySequence_Fast_GET_SIZE(sequence.object);
   if (known.listed) return static_cast<Py_ssize_t>(known.items.size());
   if (!known.is_length_guarded && known.origin.is(Shadow::Kind::sourced)) {
     known.is_length_guarded = true;

@@ -3,6 +3,8 @@
 #include <string_view>
 
 #include "python/literal.h"
+#include "python/type_lookup.h"
+#include "record/objects/container.h"
 #include "record/objects/torch_tensor.h"
 #include "record/walk.h"
 
@@ -260,6 +262,11 @@ std::optional<bool> Facts::consume_truth(Operand operand) {
   }
   if (has_list_slots(object) || has_tuple_slots(object)) {
     walk_.objects.items(operand);
+    return real_truth();
+  }
+  if (python::is_deque(object)) {
+    if (!is_known_deque(walk_, operand)) return std::nullopt;
+    walk_.objects.guard_length(operand);
     return real_truth();
   }
   if (is_true_by_size(object)) {

@@ -121,7 +121,8 @@ bool call_instead(Walk& walk, FrameShadow& f, Operand callable, PyObject* functi
 
 /// True where a polyfill gives a generator in the place of an iterator of C.
 bool gives_generator(PyObject* callable, PyObject* function) {
-  const std::array<PyTypeObject*, 3> containers = {&PyList_Type, &PyTuple_Type, &PyDict_Type};
+  const std::array<PyTypeObject*, 4> containers = {&PyList_Type, &PyTuple_Type, &PyDict_Type,
+                                                   &PyODict_Type};
   const auto is_callable = [&](PyTypeObject* type) {
     return reinterpret_cast<PyObject*>(type) == callable;
   };
@@ -203,6 +204,22 @@ std::optional<bool> call_polyfill(Walk& walk, FrameShadow& f, Operand callable,
     return std::nullopt;
   if (!consume_c_function(walk, callable)) return false;
   return call_instead(walk, f, callable, function, positional, keywords, pops);
+}
+
+std::optional<bool> call_python_form(Walk& walk, FrameShadow& f, Operand callable,
+                                     const std::vector<Operand>& positional, int pops) {
+  PyObject* globals = polyfill_globals();
+  PyObject* maker = globals == nullptr ? nullptr : PyDict_GetItemString(globals, "form_of");
+  const int at = callable_position(*f.frame, *f.instruction);
+  if (maker == nullptr || at < 0 || f.frame->stack()[at] != callable.object) return std::nullopt;
+  PyRef form;
+  {
+    const python::HookPause pause;
+    form = PyRef::steal(PyObject_CallOneArg(maker, callable.object));
+    PyErr_Clear();
+  }
+  if (!form || !PyFunction_Check(form.get())) return std::nullopt;
+  return call_instead(walk, f, callable, form.get(), positional, {}, pops);
 }
 
 std::optional<bool> model_python_form(Walk& walk, FrameShadow& f, Operand function,

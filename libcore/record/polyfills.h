@@ -23,6 +23,10 @@ std::optional<bool> call_polyfill(Walk& walk, FrameShadow& frame, Operand callab
                                   std::vector<Operand> positional,
                                   std::vector<std::pair<PyObject*, Operand>> keywords, int pops);
 
+/// The same for an object of C that is called: a function of Python is made that does the same.
+/// Nothing where there is none.
+std::optional<bool> call_python_form(Walk& walk, FrameShadow& frame, Operand callable,
+                                     const std::vector<Operand>& positional, int pops);
 /// The same for a function of Python that calls what is not followed: `name` is that of the
 /// function of ours that stands for it.
 std::optional<bool> call_stand_in(Walk& walk, FrameShadow& frame, Operand function,

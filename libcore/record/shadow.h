@@ -100,6 +100,7 @@ struct ObjectShadow {
   python::PyRef first_keys;  ///< an older dict that was written: the list of its keys before
   int own_slot = -1;         ///< a cell of the segment's own frame: its slot
   bool written = false;      ///< changed in the segment
+  bool has_shifted = false;  ///< an unlisted deque with a bound: it may have dropped older items
   std::unique_ptr<IteratorShadow> iterator;
   std::unique_ptr<FrameShadow> generator;  ///< a suspended generator's frame
   bool is_in_block = false;                ///< that is suspended inside a `try` or `with`

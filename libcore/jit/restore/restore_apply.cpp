@@ -3,6 +3,7 @@
 #include "jit/restore/restore.h"
 #include "python/bytecode.h"
 #include "python/literal.h"
+#include "python/type_lookup.h"
 
 namespace penstock::jit {
 
@@ -62,8 +63,9 @@ bool replace_contents(PyObject* target, PyObject* value) {
   if (PyList_Check(target)) {
     return PyList_SetSlice(target, 0, PyList_GET_SIZE(target), value) == 0;
   }
+  const char* fill = python::is_deque(target) ? "extend" : "update";
   return call_method(target, "clear", nullptr, nullptr) &&
-         call_method(target, "update", value, nullptr);
+         call_method(target, fill, value, nullptr);
 }
 
 PyRef make_function(PyObject* const* items, std::size_t count, const python::Frame* frame) {

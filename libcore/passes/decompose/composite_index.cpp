@@ -193,4 +193,12 @@ void masked_scatter(Decomposition& d) {
   d.result(d.where(d.broadcast(mask, sizes), value(picked), value(d.broadcast(self, sizes))));
 }
 
+/// What is not true is at a place that is not there.
+void demanded(Decomposition& d) {
+  const ValueId self = d.value("self");
+  if (d.failed()) return;
+  const ValueId missing = d.convert(d.unary("not", self), DType::int64);
+  require_index(d, d.reshape(missing, {SymExpr(1)}), SymExpr(1), std::nullopt);
+}
+
 }  // namespace penstock::passes

@@ -91,6 +91,7 @@ bool SegmentEnding::is_within(const IteratorShadow& over, std::int64_t steps) co
 
 /// Of a list, tuple, range or text.
 Recipe SegmentEnding::sequence_iterator(const IteratorShadow& over, PyObject* iterator) {
+  if (over.step < 0) return cannot_resume(iterator);
   PyRef state = state_of(iterator);
   if (!state || PyTuple_GET_SIZE(PyTuple_GET_ITEM(state.get(), 1)) != 1)
     return cannot_resume(iterator);

@@ -96,7 +96,11 @@ void SegmentEnding::effects() {
     record.name = effect.name;
     record.target = recipe({effect.target, effect.target_object.get()});
     if (effect.key_object) record.key = recipe({effect.key, effect.key_object.get()});
-    if (effect.value_object) record.value = recipe({effect.value, effect.value_object.get()});
+    if (effect.kind == Restore::Kind::contents) {  // what is in the object behind the segment
+      record.value = items_of(Recipe::Kind::list, {effect.value, effect.value_object.get()});
+    } else if (effect.value_object) {
+      record.value = recipe({effect.value, effect.value_object.get()});
+    }
     interface_.restore.push_back(std::move(record));
   }
   for (std::size_t i = 0; i < walk_.objects.count(); ++i) {

@@ -35,13 +35,16 @@ class SegmentEnding {
  private:
   Recipe literal(PyObject* object, SourceId source);
   Recipe size_of(PyObject* size);
+  Recipe looked_up(const Objects::ClassAttribute& attribute);
   Recipe fresh(ObjectId id);
   Recipe contents(ObjectShadow& known);
   Recipe function(PyObject* function);
   Recipe instance(ObjectShadow& known);
   Recipe list_of(Operand list);
   Recipe tuple_of(Operand tuple);
+  Recipe deque_of(Operand deque);
   Recipe dict_of(ObjectShadow& known);
+  Recipe default_dict_of(ObjectShadow& known);
   Recipe set_of(PyObject* set);
   Recipe parts_of(Recipe::Kind kind, const ObjectShadow& known,
                   std::initializer_list<PyObject*> parts);

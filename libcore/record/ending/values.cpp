@@ -6,6 +6,7 @@
 #include "python/literal.h"
 #include "python/type_lookup.h"
 #include "record/ending/segment_ending.h"
+#include "record/objects/container.h"
 
 namespace penstock::record {
 
@@ -32,6 +33,12 @@ Recipe SegmentEnding::live(PyObject* object) {
   recipe.literal = Argument::Named{Argument::Named::Kind::object, python::qualified_name(object)};
   recipe.live = walk_.recorder.guards().live(object);
   return recipe;
+}
+
+/// An attribute of a class is looked up there again.
+Recipe SegmentEnding::looked_up(const Objects::ClassAttribute& attribute) {
+  static PyObject* const get = PyDict_GetItemString(PyEval_GetBuiltins(), "getattr");
+  return call_of(get, {live(attribute.type.get()), literal(attribute.name.get(), kNoSource)});
 }
 
 /// A torch.Size stands as a tuple in documents: made again of one.
@@ -64,6 +71,7 @@ Recipe SegmentEnding::literal(PyObject* object, SourceId source) {
     recipe.source = source;
     return recipe;
   }
+  if (const auto* attribute = walk_.objects.class_attribute(object)) return looked_up(*attribute);
   if (PyExceptionInstance_Check(object)) {
     failed_ = true;
     reason_ = "an exception that it caught";
@@ -127,8 +135,9 @@ Recipe SegmentEnding::items_of(Recipe::Kind kind, Operand sequence) {
   Recipe recipe;
   recipe.kind = kind;
   const std::vector<Shadow> all = walk_.objects.items(sequence);
+  const PyRef listed = PyRef::steal(PySequence_Fast(sequence.object, ""));  // of a deque: a list
   for (std::size_t i = 0; i < all.size(); ++i) {
-    PyObject* item = PySequence_Fast_GET_ITEM(sequence.object, static_cast<Py_ssize_t>(i));
+    PyObject* item = PySequence_Fast_GET_ITEM(listed.get(), static_cast<Py_ssize_t>(i));
     recipe.items.push_back(this->recipe({all[i], item}));
   }
   return recipe;
@@ -232,6 +241,12 @@ Recipe SegmentEnding::list_of(Operand list) {
   return call_of(reinterpret_cast<PyObject*>(type), {items_of(Recipe::Kind::list, list)});
 }
 
+Recipe SegmentEnding::deque_of(Operand deque) {
+  const PyRef room = PyRef::steal(PyObject_GetAttrString(deque.object, "maxlen"));
+  return call_of(reinterpret_cast<PyObject*>(Py_TYPE(deque.object)),
+                 {items_of(Recipe::Kind::list, deque), literal(room.get(), kNoSource)});
+}
+
 Recipe SegmentEnding::tuple_of(Operand tuple) {
   PyTypeObject* type = Py_TYPE(tuple.object);
   if (type == &PyTuple_Type) return items_of(Recipe::Kind::tuple, tuple);
@@ -246,9 +261,18 @@ Recipe SegmentEnding::tuple_of(Operand tuple) {
   return call_of(maker.get(), {live(made), items_of(Recipe::Kind::tuple, tuple)});
 }
 
+/// A defaultdict: the class called with what makes its items, and with those that it has.
+Recipe SegmentEnding::default_dict_of(ObjectShadow& known) {
+  const PyRef maker = PyRef::steal(PyObject_GetAttrString(known.object.get(), "default_factory"));
+  const Operand made_by{default_maker(walk_, {known.origin, known.object.get()}), maker.get()};
+  return call_of(reinterpret_cast<PyObject*>(Py_TYPE(known.object.get())),
+                 {this->recipe(made_by), pairs_of(known)});
+}
+
 Recipe SegmentEnding::dict_of(ObjectShadow& known) {
   PyObject* object = known.object.get();
   if (PyDict_CheckExact(object)) return pairs_of(known);
+  if (python::is_default_dict(object)) return default_dict_of(known);
   const bool plain = Py_TYPE(object)->tp_new == PyDict_Type.tp_new &&
                      (Py_TYPE(object)->tp_dictoffset != 0 || PyODict_CheckExact(object));
   return plain ? mapping(known) : cannot(object);
@@ -300,6 +324,7 @@ Recipe SegmentEnding::contents(ObjectShadow& known) {
   if (PyList_CheckExact(object)) return items_of(Recipe::Kind::list, operand);
   if (PyList_Check(object)) return list_of(operand);
   if (PyTuple_Check(object)) return tuple_of(operand);
+  if (python::is_deque(object)) return deque_of(operand);
   if (PyDict_Check(object)) return dict_of(known);
   if (PySet_CheckExact(object) || PyFrozenSet_CheckExact(object)) return set_of(object);
   if (PySlice_Check(object)) {

@@ -43,6 +43,19 @@ std::optional<Py_ssize_t> field_of_named_tuple(PyObject* descriptor) {
   return PyLong_AsSsize_t(PyTuple_GET_ITEM(arguments, 0));
 }
 
+/// True for a property, and an instance of a subclass that reads attributes as a property does.
+bool reads_as_property(PyObject* descriptor) {
+  return PyObject_TypeCheck(descriptor, &PyProperty_Type) &&
+         Py_TYPE(descriptor)->tp_descr_get == PyProperty_Type.tp_descr_get;
+}
+
+/// True for object.__getattribute__, which dict, tuple and others of C have under their own name.
+bool is_generic_lookup(PyObject* method) {
+  return method != nullptr && Py_TYPE(method) == &PyWrapperDescr_Type &&
+         reinterpret_cast<PyWrapperDescrObject*>(method)->d_wrapped ==
+             reinterpret_cast<void*>(PyObject_GenericGetAttr);
+}
+
 bool is_data_descriptor(PyObject* object) {
   return Py_TYPE(object)->tp_descr_set != nullptr;
 }
@@ -98,6 +111,9 @@ bool load_attribute(Walk& walk, FrameShadow& f, Operand self, PyObject* name,
     const std::string text = text_of(name);
     if (text == "__func__") return push_attribute(walk, f, method_part(walk, self, 0).shadow, use);
     if (text == "__self__") return push_attribute(walk, f, method_part(walk, self, 1).shadow, use);
+    // Any other that it has not itself is one of its function's.
+    if (type_lookup(Py_TYPE(object), name) == nullptr && use.pops == 1)
+      return load_attribute(walk, f, method_part(walk, self, 0), name, use);
   }
   if (is_own_type(object, "super")) return load_super_attribute(walk, f, self, name, use);
   PyTypeObject* type = Py_TYPE(object);
@@ -112,8 +128,7 @@ bool load_attribute(Walk& walk, FrameShadow& f, Operand self, PyObject* name,
       return walk.facts.consume_identity(self) && push_attribute(walk, f, Shadow::constant(), use);
   }
   PyObject* own = type_lookup(type, "__getattribute__");
-  static PyObject* const object_getattribute = type_lookup(&PyBaseObject_Type, "__getattribute__");
-  if (own == object_getattribute) return load_generic_attribute(walk, f, self, name, use);
+  if (is_generic_lookup(own)) return load_generic_attribute(walk, f, self, name, use);
   if (own == nullptr || !PyFunction_Check(own)) {
     return walk.verdict.broke(
         Code::PS0303, std::string("attributes of a ") + type->tp_name + " are not followed");
@@ -240,7 +255,11 @@ bool push_method(Walk& walk, FrameShadow& f, Operand self, PyObject* descriptor,
     };
     return true;
   }
-  if (Py_TYPE(descriptor)->tp_descr_get == nullptr) return push_attribute(walk, f, function, use);
+  if (Py_TYPE(descriptor)->tp_descr_get == nullptr) {
+    if (self.shadow.source() == kNoSource && !python::is_immutable_literal(descriptor))
+      walk.objects.found_in_class(descriptor, Py_TYPE(self.object), name);
+    return push_attribute(walk, f, function, use);
+  }
   const bool is_static = is_own_type(descriptor, "staticmethod");
   if (is_static) return push_attribute(walk, f, function, use);
   std::vector<Shadow> parts;
@@ -273,6 +292,10 @@ bool load_c_member(Walk& walk, FrameShadow& f, Operand self, PyObject* descripto
   // A tuple of what the arguments' types say.
   if (text == "needs_input_grad" && is_context_field(descriptor))
     return push_attribute(walk, f, Shadow::constant(), use);
+  if (PySlice_Check(self.object) && self.shadow.is(Shadow::Kind::fresh)) {
+    const std::size_t part = text == "start" ? 0 : text == "stop" ? 1 : 2;
+    return push_attribute(walk, f, walk.objects.object(self.shadow.index).items[part], use);
+  }
   if (source == kNoSource) {
     return walk.verdict.broke(Code::PS0303,
                               "the attribute '" + text + "' of a new object is not followed");
@@ -284,7 +307,7 @@ bool load_c_member(Walk& walk, FrameShadow& f, Operand self, PyObject* descripto
 
 bool load_descriptor(Walk& walk, FrameShadow& f, Operand self, PyObject* descriptor, PyObject* name,
                      const AttributeUse& use) {
-  if (is_own_type(descriptor, "property")) {
+  if (reads_as_property(descriptor)) {
     PyRef getter = PyRef::steal(PyObject_GetAttrString(descriptor, "fget"));
     if (getter && PyFunction_Check(getter.get())) {
       return runs_for_attribute(walk, f, self, getter.get(), nullptr, {self}, name, use);

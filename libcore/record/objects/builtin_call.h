@@ -42,5 +42,10 @@ std::span<const FunctionModel> class_models();
 /// Models of the methods of list, dict and set (objects/container_methods.cpp).
 std::span<const FunctionModel> autocast_models();
 std::span<const FunctionModel> container_models();
+/// Models of collections.deque and collections.defaultdict (objects/deque.cpp, default_dict.cpp).
+std::span<const FunctionModel> deque_models();
+std::span<const FunctionModel> default_dict_models();
+/// Models of operator.itemgetter and its like (objects/getter.cpp).
+std::span<const FunctionModel> getter_models();
 
 }  // namespace penstock::record

@@ -11,10 +11,12 @@
 #include "record/objects/attribute.h"
 #include "record/objects/builtin_call.h"
 #include "record/objects/call.h"
+#include "record/objects/container.h"
 #include "record/objects/iteration.h"
 #include "record/objects/number.h"
 #include "record/objects/torch_call.h"
 #include "record/objects/torch_tensor.h"
+#include "record/objects/truth.h"
 #include "record/polyfills.h"
 #include "record/results.h"
 #include "record/variables.h"
@@ -69,7 +71,8 @@ bool pure(BuiltinCall& c) {
   if (const auto done = number_function(c)) return *done;
   const bool plain = std::ranges::all_of(
       c.positional, [](const Operand& one) { return python::is_immutable_literal(one.object); });
-  if (!plain) {
+  const bool chooses = c.name == "min" || c.name == "max";
+  if (!plain && !chooses) {
     const auto done = call_polyfill(c.walk, c.frame, c.function, c.positional, c.keywords, c.pops);
     if (done) return *done;
   }
@@ -112,6 +115,11 @@ bool length(BuiltinCall& c) {
   }
   if (has_list_slots(of.object) || has_tuple_slots(of.object)) {
     c.walk.objects.items(of);
+    return gives_constant(c.frame, c.pops);
+  }
+  if (python::is_deque(of.object)) {
+    if (!is_known_deque(c.walk, of)) return false;
+    c.walk.objects.guard_length(of);
     return gives_constant(c.frame, c.pops);
   }
   if (has_dict_slot(of.object, "__len__") || PyAnySet_CheckExact(of.object)) {
@@ -241,6 +249,14 @@ bool consume_options(BuiltinCall& c) {
   return !begins || c.walk.facts.consume(c.positional[1]);
 }
 
+/// max and min by a key that is a function of the program's, or an object that is called.
+bool ranks_by_python(const BuiltinCall& c) {
+  return std::ranges::any_of(c.keywords, [](const auto& given) {
+    return text_of(given.first) == "key" && given.second.object != Py_None &&
+           !PyCFunction_Check(given.second.object) && !PyType_Check(given.second.object);
+  });
+}
+
 /// any, all, sum, min, max, sorted: of values that guards determine.
 bool reduce(BuiltinCall& c) {
   Operand over = c.positional[0];
@@ -250,7 +266,8 @@ bool reduce(BuiltinCall& c) {
     return polyfill(c);
   const bool begins_with_tensor =
       c.name == "sum" && c.positional.size() == 2 && c.walk.is_tensor(c.positional[1].object);
-  if (begins_with_tensor) return polyfill(c);
+  if (begins_with_tensor || ((c.name == "max" || c.name == "min") && ranks_by_python(c)))
+    return polyfill(c);
   if (!consume_options(c)) return false;
   if (c.positional.size() > 1 || PyGen_CheckExact(over.object)) {
     if (c.positional.size() > 1 && !PyGen_CheckExact(over.object)) return pure(c);
@@ -270,7 +287,11 @@ bool reduce(BuiltinCall& c) {
           return PyType_HasFeature(Py_TYPE(item), Py_TPFLAGS_HEAPTYPE) &&
                  !python::is_immutable_literal(item);
         });
-    if ((tensors || of_classes) && by_python) return polyfill(c);
+    const bool of_truths =
+        (c.name == "any" || c.name == "all") &&
+        std::any_of(objects, objects + PySequence_Fast_GET_SIZE(over.object),
+                    [](PyObject* item) { return truth_method(item) != nullptr; });
+    if ((tensors || of_classes || of_truths) && by_python) return polyfill(c);
     const std::vector<Shadow> all = c.walk.objects.items(over);
     for (std::size_t i = 0; i < all.size(); ++i) {
       PyObject* item = PySequence_Fast_GET_ITEM(over.object, static_cast<Py_ssize_t>(i));
@@ -315,6 +336,12 @@ bool new_object(BuiltinCall& c) {
 bool initialize_nothing(BuiltinCall& c) {
   if (c.positional.size() != 1 || !c.keywords.empty()) return refuse(c);
   return gives_constant(c.frame, c.pops);
+}
+
+/// property.__init__ of an instance of a subclass: what it keeps is not looked at.
+bool initialize_property(BuiltinCall& c) {
+  const bool made = c.positional[0].shadow.is(Shadow::Kind::fresh) && c.keywords.empty();
+  return made ? gives_constant(c.frame, c.pops) : refuse(c);
 }
 
 bool context_get(BuiltinCall& c) {
@@ -422,6 +449,7 @@ constexpr FunctionModel kModels[] = {
     {"element_number", element_number, 1, 1},
     {"known_element", known_element, 1, 1},
     {"initialize_nothing", initialize_nothing, 1},
+    {"initialize_property", initialize_property, 1},
     {"new_object", new_object, 1},
     {"make_class", make_class, 2},
     {"make_tensor", make_tensor},
@@ -444,8 +472,8 @@ bool call_model(const FunctionModel& model, BuiltinCall& c) {
 
 const FunctionModel* find_function_model(std::string_view name) {
   for (const std::span<const FunctionModel> models :
-       {std::span<const FunctionModel>(kModels), class_models(), container_models(),
-        autocast_models()}) {
+       {std::span<const FunctionModel>(kModels), class_models(), container_models(), deque_models(),
+        default_dict_models(), getter_models(), autocast_models()}) {
     const auto found = std::ranges::find(models, name, &FunctionModel::name);
     if (found != models.end()) return &*found;
   }

@@ -4,10 +4,12 @@
 #include <algorithm>
 #include <cstring>
 
+#include "python/getter.h"
 #include "python/literal.h"
 #include "python/type_lookup.h"
 #include "record/objects/attribute.h"
 #include "record/objects/call.h"
+#include "record/objects/getter.h"
 #include "record/objects/iteration.h"
 #include "record/objects/torch_call.h"
 #include "record/results.h"
@@ -59,6 +61,7 @@ bool call(Walk& walk, FrameShadow& f, Operand callable, std::vector<Operand> pos
   if (is_partial(object)) {
     return call_partial(walk, f, callable, std::move(positional), std::move(keywords), pops);
   }
+  if (python::is_getter(object)) return call_getter(walk, f, callable, positional, keywords, pops);
   if (is_cached(object)) return call_cached(walk, f, callable, positional, keywords, pops);
   if (PyCFunction_Check(object) || Py_TYPE(object) == &PyMethodDescr_Type ||
       Py_TYPE(object) == &PyWrapperDescr_Type || Py_TYPE(object) == python::method_wrapper_type() ||

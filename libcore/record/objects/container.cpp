@@ -20,7 +20,7 @@ using python::type_lookup;
 namespace {
 
 bool is_sequence(PyObject* object) {
-  return has_list_slots(object) || has_tuple_slots(object);
+  return has_list_slots(object) || has_tuple_slots(object) || python::is_deque(object);
 }
 
 /// A type whose subscript makes an alias and nothing else: list[int],
@@ -73,6 +73,11 @@ bool has_dict_slot(PyObject* object, const char* special) {
           (PyODict_Check(object) && own == _PyType_Lookup(&PyODict_Type, name.get())));
 }
 
+bool is_merged_by_key(PyObject* object) {
+  return PyDict_CheckExact(object) || PyODict_CheckExact(object) ||
+         (!PyODict_Check(object) && has_dict_slot(object, "__iter__"));
+}
+
 bool has_list_slots(PyObject* object) {
   if (PyList_CheckExact(object)) return true;
   if (!PyList_Check(object)) return false;
@@ -97,20 +102,33 @@ bool has_tuple_slots(PyObject* object) {
           own->tp_as_mapping->mp_subscript == plain->tp_as_mapping->mp_subscript);
 }
 
+namespace {
+
+/// The dict has no such item: it makes one, by a method of its class's, or raises KeyError.
+bool lacks_item(Walk& walk, FrameShadow& f, Operand dict, Operand key, int pops) {
+  const bool plain = PyDict_CheckExact(dict.object) || PyODict_CheckExact(dict.object);
+  if (plain || type_lookup(Py_TYPE(dict.object), "__missing__") == nullptr)
+    return gives_constant(f, pops);
+  if (python::is_default_dict(dict.object)) return makes_missing_item(walk, f, dict, key, pops);
+  bool known = false;
+  if (call_special(walk, f, dict, "__missing__", {key}, pops, known)) return true;
+  return known
+             ? false
+             : walk.verdict.broke(Code::PS0303,
+                                  std::string("a subscript of a ") + Py_TYPE(dict.object)->tp_name +
+                                      ", which makes the item that it lacks, is not followed");
+}
+
+}  // namespace
+
 bool dict_get_item(Walk& walk, FrameShadow& f, Operand dict, Operand key, int pops) {
   if (!walk.facts.consume(key) || !walk.facts.consume_type(dict)) return false;
-  if (!PyDict_CheckExact(dict.object) && !PyODict_CheckExact(dict.object)) {
-    PyRef missing = PyRef::steal(PyUnicode_InternFromString("__missing__"));
-    if (_PyType_Lookup(Py_TYPE(dict.object), missing.get()) != nullptr) {
-      return walk.verdict.broke(Code::PS0303,
-                                std::string("a subscript of a ") + Py_TYPE(dict.object)->tp_name +
-                                    ", which may make the item that it lacks, is not followed");
-    }
-  }
   PyObject* value = PyDict_GetItemWithError(dict.object, key.object);
   PyErr_Clear();
   const Shadow found = walk.objects.dict_value(walk.objects.contents(dict), key.object, value);
-  return is_item_known(walk, found, key) && gives(f, pops, found);
+  if (!is_item_known(walk, found, key)) return false;
+  if (value != nullptr) return gives(f, pops, found);
+  return lacks_item(walk, f, dict, key, pops);
 }
 
 bool is_item_known(Walk& walk, Shadow item, Operand key) {
@@ -179,13 +197,14 @@ bool lies_on_stack(const FrameShadow& f, Operand key) {
 bool load_subscript(Walk& walk, FrameShadow& f, Operand container, Operand key, int pops) {
   if (walk.is_tensor(container.object)) return tensor_subscript(walk, f, container, key, pops);
   if (is_sequence(container.object) && PyIndex_Check(key.object)) {
-    if (!walk.facts.consume(key)) return false;
+    if (!walk.facts.consume(key) || !is_known_deque(walk, container)) return false;
     auto at = index_in(key.object, static_cast<std::size_t>(walk.objects.guard_length(container)));
     return gives(
         f, pops,
         at ? walk.objects.item(container, *at) : Shadow::constant());  // else it raises IndexError
   }
-  if (is_sequence(container.object) && PySlice_Check(key.object)) {
+  if (is_sequence(container.object) && PySlice_Check(key.object) &&
+      !python::is_deque(container.object)) {
     if (!walk.facts.consume(key)) return false;
     return gives_fresh(f, pops, sliced(walk.objects.items(container), key.object));
   }
@@ -226,6 +245,7 @@ bool store_subscript(Walk& walk, FrameShadow& f, Operand container, Operand key,
     f.pop(pops);
     return true;
   }
+  if (const auto done = store_list_slice(walk, f, container, key, value, pops)) return *done;
   bool known = false;
   if (lies_on_stack(f, key)) {
     if (call_special(walk, f, container, "__setitem__", {key, value}, pops, known)) {
@@ -243,6 +263,7 @@ bool delete_subscript(Walk& walk, FrameShadow& f) {
   Operand container = f.operand(1), key = f.operand();
   if (has_dict_slot(container.object, "__delitem__"))
     return dict_delete_item(walk, f, container, key, 2, false);
+  if (const auto done = delete_list_item(walk, f, container, key, 2)) return *done;
   bool known = false;
   if (call_special(walk, f, container, "__delitem__", {key}, 2, known)) {
     f.finish = [](Walk&, FrameShadow& f) { f.pop(2); };
@@ -281,9 +302,11 @@ bool contains(Walk& walk, FrameShadow& f, bool) {
     return walk.verdict.broke(Code::PS0301, "membership depends on the elements of a tensor");
   }
   if (is_sequence(container.object)) {
+    if (!is_known_deque(walk, container)) return false;
     const std::vector<Shadow> all = walk.objects.items(container);
+    const PyRef listed = PyRef::steal(PySequence_Fast(container.object, ""));
     for (std::size_t i = 0; i < all.size(); ++i) {
-      PyObject* item = PySequence_Fast_GET_ITEM(container.object, static_cast<Py_ssize_t>(i));
+      PyObject* item = PySequence_Fast_GET_ITEM(listed.get(), static_cast<Py_ssize_t>(i));
       if (!walk.facts.consume({all[i], item})) return false;
     }
     return walk.facts.consume(key) && gives_constant(f, 2);

@@ -6,6 +6,21 @@
 
 namespace penstock::record {
 
+/// True for a dict whose items dict() and update() take one by one, without asking the object.
+bool is_merged_by_key(PyObject* object);
+/// list[slice] = …, and del list[…]. Nothing for what is no list.
+std::optional<bool> store_list_slice(Walk& walk, FrameShadow& frame, Operand list, Operand slice,
+                                     Operand value, int pops);
+std::optional<bool> delete_list_item(Walk& walk, FrameShadow& frame, Operand list, Operand key,
+                                     int pops);
+/// What a defaultdict makes items by.
+Shadow default_maker(Walk& walk, Operand dict);
+/// The instruction asks a defaultdict for an item that it lacks.
+bool makes_missing_item(Walk& walk, FrameShadow& frame, Operand dict, Operand key, int pops);
+/// False (a break) for a deque of which it is not known any more what it held at the segment's
+/// start.
+bool is_known_deque(Walk& walk, Operand operand);
+
 using Keywords = std::vector<std::pair<PyObject*, Operand>>;
 
 bool make_dict(Walk& walk, FrameShadow& frame, const std::vector<Operand>& positional,

@@ -169,7 +169,9 @@ bool dict_update(BuiltinCall& c) {
   const ObjectId id = c.walk.objects.contents(dict);
   if (c.positional.size() > 1) {
     Operand more = c.positional[1];
-    if (!PyDict_CheckExact(more.object) || !c.walk.objects.consume_keys(more)) return refuse(c);
+    const bool known = PyDict_CheckExact(more.object) ||
+                       (is_merged_by_key(more.object) && c.walk.facts.consume_type(more));
+    if (!known || !c.walk.objects.consume_keys(more)) return refuse(c);
     if (!dict.shadow.is(Shadow::Kind::fresh)) {
       c.walk.effects.add(Restore::Kind::update, dict, {}, {}, more);
     }
@@ -234,17 +236,41 @@ bool dict_clear(BuiltinCall& c) {
   return gives_constant(c.frame, c.pops);
 }
 
-/// dict.popitem: the last one.
+/// What an OrderedDict's popitem and move_to_end are given as `last`; nothing for other arguments.
+std::optional<bool> at_end(BuiltinCall& c, std::size_t place) {
+  Operand last{Shadow::constant(), Py_True};
+  if (c.positional.size() > place) last = c.positional[place];
+  for (const auto& [name, operand] : c.keywords) {
+    if (PyUnicode_CompareWithASCIIString(name, "last") != 0) return std::nullopt;
+    last = operand;
+  }
+  if (c.positional.size() > place + 1 || !PyBool_Check(last.object) || !c.walk.facts.consume(last))
+    return std::nullopt;
+  return last.object == Py_True;
+}
+
+/// OrderedDict.move_to_end of one that the segment made: its order is that of the real one.
+bool dict_move(BuiltinCall& c) {
+  const Operand dict = c.positional[0];
+  const bool made = dict.shadow.is(Shadow::Kind::fresh) && PyODict_Check(dict.object);
+  if (!made || !at_end(c, 2) || !c.walk.facts.consume(c.positional[1])) return refuse(c);
+  return gives_constant(c.frame, c.pops);
+}
+
+/// dict.popitem: the last one, or an OrderedDict's first one.
 bool dict_pop_item(BuiltinCall& c) {
   const Operand dict = c.positional[0];
-  if (c.positional.size() != 1 || !c.keywords.empty() || !c.walk.facts.consume_type(dict) ||
+  const bool ordered = PyODict_Check(dict.object);
+  const auto last = at_end(c, 1);
+  const bool plain = c.positional.size() == 1 && c.keywords.empty();
+  if (!last || !(plain || ordered) || !c.walk.facts.consume_type(dict) ||
       !c.walk.objects.consume_keys(dict)) {
     return refuse(c);
   }
   PyRef keys = keys_in_order(dict.object);
   const Py_ssize_t count = keys ? PyList_GET_SIZE(keys.get()) : 0;
   if (count == 0) return gives_constant(c.frame, c.pops);  // KeyError
-  const Operand key{Shadow::constant(), PyList_GET_ITEM(keys.get(), count - 1)};
+  const Operand key{Shadow::constant(), PyList_GET_ITEM(keys.get(), *last ? count - 1 : 0)};
   const ObjectId id = c.walk.objects.contents(dict);
   const Shadow value =
       c.walk.objects.dict_value(id, key.object, PyDict_GetItemWithError(dict.object, key.object));
@@ -292,15 +318,25 @@ bool proxy_view(BuiltinCall& c) {
 }
 
 constexpr FunctionModel kModels[] = {
-    {"polyfill", polyfill, 0},           {"proxy_view", proxy_view, 1, 1},
-    {"list_append", list_append, 2, 2},  {"list_extend", list_extend, 2, 2},
-    {"list_insert", list_insert, 3, 3},  {"list_pop", list_pop, 1, 2},
-    {"list_copy", copy_sequence, 1, 1},  {"dict_get", dict_get, 2, 3},
-    {"dict_view", dict_view, 1, 1},      {"dict_pop", dict_pop, 2, 3},
-    {"dict_pop_item", dict_pop_item, 1}, {"dict_set_default", dict_set_default, 2, 3},
-    {"dict_update", dict_update, 1},     {"dict_copy", dict_copy, 1, 1},
-    {"dict_clear", dict_clear, 1, 1},    {"dict_slot", dict_slot, 1},
-    {"set_change", set_change, 2, 2},    {"set_of_sets", set_of_sets, 1},
+    {"polyfill", polyfill, 0},
+    {"proxy_view", proxy_view, 1, 1},
+    {"list_append", list_append, 2, 2},
+    {"list_extend", list_extend, 2, 2},
+    {"list_insert", list_insert, 3, 3},
+    {"list_pop", list_pop, 1, 2},
+    {"list_copy", copy_sequence, 1, 1},
+    {"dict_get", dict_get, 2, 3},
+    {"dict_view", dict_view, 1, 1},
+    {"dict_pop", dict_pop, 2, 3},
+    {"dict_pop_item", dict_pop_item, 1},
+    {"dict_move", dict_move, 2},
+    {"dict_set_default", dict_set_default, 2, 3},
+    {"dict_update", dict_update, 1},
+    {"dict_copy", dict_copy, 1, 1},
+    {"dict_clear", dict_clear, 1, 1},
+    {"dict_slot", dict_slot, 1},
+    {"set_change", set_change, 2, 2},
+    {"set_of_sets", set_of_sets, 1},
 };
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include "python/type_lookup.h"
 #include "record/objects/attribute.h"
 #include "record/objects/call.h"
+#include "record/objects/container.h"
 #include "record/objects/torch_tensor.h"
 #include "record/walk.h"
 
@@ -89,7 +90,8 @@ std::unique_ptr<IteratorShadow> iteration_of(Walk& walk, Operand operand) {
     result->key_list = PyRef::steal(PyDict_Keys(modules));
     return result;
   }
-  if (has_list_slots(object) || has_tuple_slots(object)) {
+  if (has_list_slots(object) || has_tuple_slots(object) || python::is_deque(object)) {
+    if (!is_known_deque(walk, operand)) return nullptr;
     walk.objects.guard_length(operand);
     return over(Kind::items, operand);
   }
@@ -238,6 +240,21 @@ bool gives_iterator(FrameShadow& f, int pops, std::unique_ptr<IteratorShadow> ov
   return true;
 }
 
+std::function<Shadow(PyObject*)> items_gone_over(Walk& walk, FrameShadow& f, IteratorShadow& over) {
+  return [&walk, &over, yielded = f.expected.results, at = std::size_t{0}](PyObject* item) mutable {
+    return at < yielded.size() ? yielded[at++] : advance(walk, over, item);
+  };
+}
+
+std::function<Shadow(PyObject*)> items_of_result(Walk& walk, FrameShadow& f) {
+  const Shadow iterator = f.expected.result;
+  if (!iterator.is(Shadow::Kind::fresh) || walk.objects.object(iterator.index).iterator == nullptr)
+    return [](PyObject*) { return Shadow{}; };
+  return [&walk, iterator](PyObject* item) {
+    return advance(walk, *walk.objects.object(iterator.index).iterator, item);
+  };
+}
+
 bool get_iterator(Walk& walk, FrameShadow& f) {
   Operand operand = f.operand();
   if (PyIter_Check(operand.object)) {
@@ -322,14 +339,12 @@ bool gathers(Walk& walk, FrameShadow& f, Operand iterable, int pops) {
   if (!goes_over_all(walk, f, *over)) return false;
   f.finish = [pops, over = std::shared_ptr<IteratorShadow>(std::move(over))](Walk& walk,
                                                                              FrameShadow& f) {
-    const std::vector<Shadow> yielded = f.expected.results;
+    const auto next = items_gone_over(walk, f, *over);
     f.pop(pops);
     std::vector<Shadow> all;
     PyObject** made = PySequence_Fast_ITEMS(f.object());
-    for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(f.object()); ++i) {
-      const auto at = static_cast<std::size_t>(i);
-      all.push_back(at < yielded.size() ? yielded[at] : advance(walk, *over, made[i]));
-    }
+    for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(f.object()); ++i)
+      all.push_back(next(made[i]));
     f.push(walk.objects.fresh(f.object(), std::move(all)));
   };
   return true;

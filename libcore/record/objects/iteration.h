@@ -2,6 +2,8 @@
 
 // Rules of iteration and of generators (iteration.cpp, generator.cpp, types.cpp).
 
+#include <functional>
+
 #include "record/walk.h"
 
 namespace penstock::record {
@@ -41,6 +43,11 @@ Shadow stepped(Walk& walk, Operand iterator, PyObject* item);
 bool goes_over_all(Walk& walk, FrameShadow& frame, const IteratorShadow& over);
 /// The shadow of the next item, given the item itself; advances.
 Shadow advance(Walk& walk, IteratorShadow& over, PyObject* item);
+/// What an instruction that went over all took, one after the other: the shadow of each.
+std::function<Shadow(PyObject*)> items_gone_over(Walk& walk, FrameShadow& frame,
+                                                 IteratorShadow& over);
+/// The same of the iterator that the frame which it ran gave; nothing is known of another's items.
+std::function<Shadow(PyObject*)> items_of_result(Walk& walk, FrameShadow& frame);
 /// The instruction makes a list, tuple … of what is left of `iterable`; `make` gets the shadows.
 bool gathers(Walk& walk, FrameShadow& frame, Operand iterable, int pops);
 bool gives_iterator(FrameShadow& frame, int pops, std::unique_ptr<IteratorShadow> over);

@@ -132,22 +132,6 @@ bool unary_tensor(Walk& walk, FrameShadow& f, const char* name, const char* op) 
   return torch_call(walk, f, target, std::vector<Operand>{f.operand()}, {}, 1);
 }
 
-bool unpack_tensor(Walk& walk, FrameShadow& f, int count) {
-  if (!iterate_tensor(walk, f)) return false;
-  f.finish = [count](Walk& walk, FrameShadow& f) {
-    const Shadow iterator = f.expected.result;
-    f.pop();
-    std::vector<Shadow> all;
-    for (int k = 0; k < count; ++k) {
-      all.push_back(iterator.is(Shadow::Kind::fresh)
-                        ? advance(walk, *walk.objects.object(iterator.index).iterator, f.object(k))
-                        : Shadow{});
-    }
-    f.stack.insert(f.stack.end(), all.rbegin(), all.rend());
-  };
-  return true;
-}
-
 /// Tensor.__iter__ is Python code that unbinds.
 bool iterate_tensor(Walk& walk, FrameShadow& f) {
   bool known = false;

@@ -53,7 +53,6 @@ bool divide_number(Walk& walk, FrameShadow& frame, const TorchTarget& target, Op
                    Operand tensor);
 bool compare_tensor(Walk& walk, FrameShadow& frame, int operation);
 bool unary_tensor(Walk& walk, FrameShadow& frame, const char* name, const char* op);
-bool unpack_tensor(Walk& walk, FrameShadow& frame, int count);
 bool iterate_tensor(Walk& walk, FrameShadow& frame);
 bool read_data(Walk& walk, Operand data, std::size_t depth, PythonData& read);
 

@@ -13,6 +13,7 @@
 #include "record/objects/iteration.h"
 #include "record/objects/number.h"
 #include "record/objects/torch_tensor.h"
+#include "record/objects/truth.h"
 #include "record/polyfills.h"
 #include "record/results.h"
 #include "record/walk.h"
@@ -138,6 +139,8 @@ bool make_number(BuiltinCall& c) {
 bool make_truth(BuiltinCall& c) {
   if (c.positional.size() != 1) return make_number(c);
   if (c.walk.is_tensor(c.positional[0].object)) return number_of_tensor(c);
+  if (truth_method(c.positional[0].object) != nullptr)
+    return asks_truth(c.walk, c.frame, c.positional[0], c.pops);
   return c.walk.facts.consume_truth(c.positional[0]).has_value() && gives_constant(c.frame, c.pops);
 }
 
@@ -178,8 +181,29 @@ bool make_partial(BuiltinCall& c) {
   return gives_fresh(c.frame, c.pops, std::move(parts));
 }
 
+/// reversed: of what is gone over by its places, from the end on.
+bool make_reversed(BuiltinCall& c) {
+  if (c.positional.size() != 1 || !c.keywords.empty()) return refuse(c);
+  const Operand of = c.positional[0];
+  const bool by_place = PyList_CheckExact(of.object) || PyTuple_CheckExact(of.object) ||
+                        python::is_torch_size(of.object) || python::is_deque(of.object);
+  if (!by_place) return polyfill(c);
+  auto over = iteration_of(c.walk, of);
+  if (over == nullptr) return not_iterable(c.walk, of);
+  over->next = c.walk.objects.guard_length(of) - 1;
+  over->step = -1;
+  return gives_iterator(c.frame, c.pops, std::move(over));
+}
+
+/// types.MethodType: a function and what it is bound to.
+bool make_method(BuiltinCall& c) {
+  if (c.positional.size() != 2 || !c.keywords.empty()) return refuse(c);
+  return gives_fresh(c.frame, c.pops, {c.positional[0].shadow, c.positional[1].shadow});
+}
+
 constexpr FunctionModel kModels[] = {
-    {"make_partial", make_partial},   {"make_type", make_type},
+    {"make_partial", make_partial},   {"make_method", make_method},
+    {"make_reversed", make_reversed}, {"make_type", make_type},
     {"make_super", make_super},       {"make_object", make_object},
     {"make_sequence", make_sequence}, {"make_dict", make_dict},
     {"make_iterator", make_iterator}, {"repeat", repeat},
@@ -199,6 +223,10 @@ namespace {
 /// A subclass of dict that is filled as a dict is.
 bool call_dict_class(Walk& walk, FrameShadow& f, Operand type,
                      const std::vector<Operand>& positional, const Keywords& keywords, int pops) {
+  const bool of_pairs = positional.size() == 1 && PyIter_Check(positional[0].object);
+  if (of_pairs && type.object == reinterpret_cast<PyObject*>(&PyODict_Type)) {
+    if (const auto done = call_polyfill(walk, f, type, positional, keywords, pops)) return *done;
+  }
   PyObject* maker = type_lookup(reinterpret_cast<PyTypeObject*>(type.object), "__new__");
   PyRef made = PyRef::steal(PyObject_CallOneArg(maker, type.object));
   PyErr_Clear();
@@ -288,7 +316,8 @@ bool call_class(Walk& walk, FrameShadow& f, Operand type, std::vector<Operand> p
     return call_dict_class(walk, f, type, positional, keywords, pops);
   walk.facts.guard_class_version(type);
   if (is_list_class(object)) return call_list_class(walk, f, type, positional, keywords, pops);
-  if (object->tp_new == PyBaseObject_Type.tp_new || makes_dict) {
+  const bool makes_property = object->tp_new == PyProperty_Type.tp_new;
+  if (object->tp_new == PyBaseObject_Type.tp_new || makes_dict || makes_property) {
     if (init == object_init) return gives_fresh(f, pops, {});
     if (!PyFunction_Check(init)) {
       return walk.verdict.broke(Code::PS0306,
@@ -354,7 +383,7 @@ bool make_dict(Walk& walk, FrameShadow& f, const std::vector<Operand>& positiona
 
 std::optional<std::vector<std::pair<PyRef, Shadow>>> pairs_of(Walk& walk, Operand source) {
   PyObject* object = source.object;
-  if (PyDict_CheckExact(object) || PyODict_CheckExact(object)) {
+  if (is_merged_by_key(object)) {
     if (!walk.facts.consume_type(source) || !walk.objects.consume_keys(source)) return std::nullopt;
     return all_pairs(walk, source);
   }

@@ -6,6 +6,7 @@
 #include "record/objects/iteration.h"
 #include "record/objects/number.h"
 #include "record/objects/torch_tensor.h"
+#include "record/objects/truth.h"
 #include "record/results.h"
 #include "record/rules/rules.h"
 
@@ -140,6 +141,17 @@ std::optional<bool> reflected(Walk& walk, FrameShadow& f, Operand left, Operand 
   return known ? std::optional(false) : std::nullopt;
 }
 
+/// dict |= dict: what dict.update does, and the dict again.
+bool unite_in_place(Walk& walk, FrameShadow& f, Operand left, Operand right) {
+  if (!walk.facts.consume_type(left) || !walk.facts.consume_type(right) ||
+      !walk.objects.consume_keys(right))
+    return false;
+  if (!left.shadow.is(Shadow::Kind::fresh))
+    walk.effects.add(Restore::Kind::update, left, {}, {}, right);
+  copy_items(walk, walk.objects.contents(left), right);
+  return gives(f, 2, left.shadow);
+}
+
 PS_RULE(binary_op) {
   Operand left = f.operand(1), right = f.operand();
   if (walk.is_tensor(left.object) || walk.is_tensor(right.object)) {
@@ -159,9 +171,8 @@ PS_RULE(binary_op) {
     if (!walk.facts.consume(left) || !walk.facts.consume(right)) return false;
     return gives_constant(f, 2);
   }
-  if (operation == 7 && !in_place && PyDict_CheckExact(left.object) &&
-      PyDict_CheckExact(right.object))
-    return unite(walk, f, left, right);
+  if (operation == 7 && PyDict_CheckExact(left.object) && PyDict_CheckExact(right.object))
+    return in_place ? unite_in_place(walk, f, left, right) : unite(walk, f, left, right);
   if (operation == 5 && repeats(left.object, right.object))
     return repeat(walk, f, left, right, in_place);
   if (operation == 5 && repeats(right.object, left.object))
@@ -270,6 +281,8 @@ PS_RULE(is_op) {
 }
 
 PS_RULE(unary_not) {
+  if (truth_method(f.object()) != nullptr && !walk.is_tensor(f.object()))
+    return asks_truth(walk, f, f.operand(), 1);
   if (!walk.facts.consume_truth(f.operand())) return false;
   return gives_constant(f, 1);
 }
@@ -277,14 +290,19 @@ PS_RULE(unary_not) {
 template <int which>
 PS_RULE(unary) {
   struct Row {
-    const char *special, *op;
+    const char *name, *special, *op;
   };
-  static constexpr Row kRows[] = {{"pos", "positive"}, {"neg", "neg"}, {"invert", "bitwise_not"}};
+  static constexpr Row kRows[] = {{"pos", "__pos__", "positive"},
+                                  {"neg", "__neg__", "neg"},
+                                  {"invert", "__invert__", "bitwise_not"}};
   Operand operand = f.operand();
   if (walk.is_tensor(operand.object)) {
-    return unary_tensor(walk, f, kRows[which].special, kRows[which].op);
+    return unary_tensor(walk, f, kRows[which].name, kRows[which].op);
   }
   if (!is_plain_value(operand.object)) {
+    bool known = false;
+    if (call_special(walk, f, operand, kRows[which].special, {}, 1, known)) return true;
+    if (known) return false;
     return walk.verdict.broke(
         Code::PS0303,
         std::string("operator of ") + Py_TYPE(operand.object)->tp_name + " is not followed");
@@ -441,30 +459,43 @@ PS_RULE(map_add) {
   return true;
 }
 
+/// The items that the instruction put at the end of the list, `below` the top behind it.
+void takes_items(Walk& walk, FrameShadow& f, int below, Py_ssize_t before,
+                 const std::function<Shadow(PyObject*)>& next) {
+  f.pop();
+  PyObject* list = f.object(below);
+  ObjectShadow& contents = display(walk, f, below);
+  for (Py_ssize_t k = before; k < PyList_GET_SIZE(list); ++k)
+    contents.items.push_back(next(PyList_GET_ITEM(list, k)));
+}
+
+/// [*tensor]: what its __iter__ gives.
+bool extend_by_tensor(Walk& walk, FrameShadow& f, Operand list, int below) {
+  if (!list.shadow.is(Shadow::Kind::fresh))
+    return walk.verdict.broke(Code::PS0303, "a list that was begun before takes a tensor's rows");
+  if (!iterate_tensor(walk, f)) return false;
+  f.finish = [below, before = PyList_GET_SIZE(list.object)](Walk& walk, FrameShadow& f) {
+    takes_items(walk, f, below, before, items_of_result(walk, f));
+  };
+  return true;
+}
+
 PS_RULE(list_extend) {
   Operand source = f.operand();
+  const Operand list = f.operand(i.argument);
+  if (walk.is_tensor(source.object)) return extend_by_tensor(walk, f, list, i.argument - 1);
   auto over = iteration_of(walk, source);
   if (over == nullptr) return not_iterable(walk, source);
   if (!goes_over_all(walk, f, *over)) return false;
-  const Operand list = f.operand(i.argument);
   if (!list.shadow.is(Shadow::Kind::fresh) && !PyList_CheckExact(source.object) &&
       !PyTuple_CheckExact(source.object)) {
     return walk.verdict.broke(Code::PS0303,
                               "a list that was begun before takes what an iterator gives");
   }
   if (!changes(walk, Restore::Kind::extend, list, {}, source)) return false;
-  const Py_ssize_t before = PyList_GET_SIZE(f.object(i.argument));
-  f.finish = [below = i.argument - 1, before,
+  f.finish = [below = i.argument - 1, before = PyList_GET_SIZE(list.object),
               over = std::shared_ptr<IteratorShadow>(std::move(over))](Walk& walk, FrameShadow& f) {
-    std::vector<Shadow> yielded = f.expected.results;
-    f.pop();
-    Operand list = f.operand(below);
-    ObjectShadow& contents = display(walk, f, below);
-    for (Py_ssize_t k = before; k < PyList_GET_SIZE(list.object); ++k) {
-      const std::size_t n = static_cast<std::size_t>(k - before);
-      contents.items.push_back(
-          n < yielded.size() ? yielded[n] : advance(walk, *over, PyList_GET_ITEM(list.object, k)));
-    }
+    takes_items(walk, f, below, before, items_gone_over(walk, f, *over));
   };
   return true;
 }
@@ -482,66 +513,15 @@ PS_RULE(list_to_tuple) {
 
 PS_RULE(dict_update) {
   Operand source = f.operand();
-  if (!PyDict_CheckExact(source.object)) {
+  if (!is_merged_by_key(source.object)) {
     return walk.verdict.broke(Code::PS0303, "a mapping that is no dict is unpacked");
   }
+  if (!PyDict_CheckExact(source.object) && !walk.facts.consume_type(source)) return false;
   if (!walk.objects.consume_keys(source)) return false;
   if (!changes(walk, Restore::Kind::update, f.operand(i.argument), {}, source)) return false;
   const ObjectId id = walk.objects.contents(f.operand(i.argument));
   copy_items(walk, id, source);
   f.pop();
-  return true;
-}
-
-bool unpack_iterator(Walk& walk, FrameShadow& f, Operand iterable, int count) {
-  auto over = iteration_of(walk, iterable);
-  if (over == nullptr) return not_iterable(walk, iterable);
-  if (!goes_over_all(walk, f, *over)) return false;
-  f.finish = [count, over = std::shared_ptr<IteratorShadow>(std::move(over))](Walk& walk,
-                                                                              FrameShadow& f) {
-    const std::vector<Shadow> yielded = f.expected.results;
-    f.pop();
-    std::vector<Shadow> all;
-    for (int k = 0; k < count; ++k) {
-      all.push_back(yielded.empty() ? advance(walk, *over, f.object(k)) : yielded[k]);
-    }
-    f.stack.insert(f.stack.end(), all.rbegin(), all.rend());
-  };
-  return true;
-}
-
-PS_RULE(unpack_sequence) {
-  Operand sequence = f.operand();
-  if (walk.is_tensor(sequence.object)) return unpack_tensor(walk, f, i.argument);
-  if (!PyTuple_Check(sequence.object) && !PyList_CheckExact(sequence.object)) {
-    return unpack_iterator(walk, f, sequence, i.argument);
-  }
-  const std::vector<Shadow> all = walk.objects.items(sequence);
-  f.finish = [all](Walk&, FrameShadow& f) {
-    f.pop();
-    f.stack.insert(f.stack.end(), all.rbegin(), all.rend());
-  };
-  return true;
-}
-
-PS_RULE(unpack_ex) {
-  Operand sequence = f.operand();
-  if (!PyTuple_Check(sequence.object) && !PyList_CheckExact(sequence.object)) {
-    return walk.verdict.broke(
-        Code::PS0303, std::string("a ") + Py_TYPE(sequence.object)->tp_name + " is unpacked");
-  }
-  const std::vector<Shadow> all = walk.objects.items(sequence);
-  const std::size_t before = i.argument & 0xff, behind = i.argument >> 8;
-  if (all.size() < before + behind)
-    return walk.verdict.broke(Code::PS0304, "too few values to unpack");
-  f.finish = [all, before, behind](Walk& walk, FrameShadow& f) {
-    f.pop();
-    const std::size_t rest = all.size() - before - behind;
-    f.stack.insert(f.stack.end(), all.rbegin(), all.rbegin() + behind);
-    std::vector<Shadow> middle(all.begin() + before, all.begin() + before + rest);
-    f.push(walk.objects.fresh(f.object(static_cast<int>(before)), std::move(middle)));
-    f.stack.insert(f.stack.end(), all.rend() - before, all.rend());
-  };
   return true;
 }
 
@@ -577,8 +557,6 @@ constexpr RuleRow kRows[] = {
     {Opcode::LIST_TO_TUPLE, list_to_tuple},
     {Opcode::DICT_UPDATE, dict_update},
     {Opcode::DICT_MERGE, dict_update},
-    {Opcode::UNPACK_SEQUENCE, unpack_sequence},
-    {Opcode::UNPACK_EX, unpack_ex},
 };
 
 }  // namespace

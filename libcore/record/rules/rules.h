@@ -15,8 +15,9 @@ struct RuleRow {
 };
 
 // One table per family of opcodes.
-std::span<const RuleRow> slot_rules();      ///< locals, cells, globals, stack order, jumps
-std::span<const RuleRow> operator_rules();  ///< numbers, comparisons, subscripts, containers
+std::span<const RuleRow> slot_rules();       ///< locals, cells, globals, stack order, jumps
+std::span<const RuleRow> operator_rules();   ///< numbers, comparisons, subscripts, containers
+std::span<const RuleRow> unpacking_rules();  ///< a, b = … and a, *b = …
 std::span<const RuleRow> call_rules();  ///< calls, attributes, functions, iteration, with, raise
 
 }  // namespace penstock::record

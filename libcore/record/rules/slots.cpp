@@ -1,6 +1,8 @@
 // Rules of the instructions that move values without looking at them, and of jumps.
 
 #include "python/literal.h"
+#include "record/objects/demand.h"
+#include "record/objects/truth.h"
 #include "record/polyfills.h"
 #include "record/results.h"
 #include "record/rules/rules.h"
@@ -155,9 +157,7 @@ PS_RULE(jump) {
 }
 
 PS_RULE(jump_if) {
-  if (!walk.facts.consume_truth(f.operand())) return false;
-  f.pop();
-  return true;
+  return branches(walk, f, [](FrameShadow& f) { f.pop(); });
 }
 
 PS_RULE(jump_if_none) {
@@ -173,15 +173,16 @@ PS_RULE(jump_if_none) {
 }
 
 PS_RULE(jump_or_pop) {
-  if (!walk.facts.consume_truth(f.operand())) return false;
-  f.finish = [target = i.target](Walk&, FrameShadow& f) {
+  return branches(walk, f, [target = i.target](FrameShadow& f) {
     if (f.frame->unit() != target) f.pop();
-  };
-  return true;
+  });
 }
 
 /// The truth of what is on top of the stack, which is its guard's; what else is it of no interest.
 PS_RULE(to_bool) {
+  if (truth_method(f.object()) != nullptr && !walk.is_tensor(f.object()))
+    return asks_truth(walk, f, f.operand(), 1);
+  if (demand_truth(walk, f, f.operand())) return gives_constant(f, 1);
   if (!walk.facts.consume_truth(f.operand())) return false;
   return gives_constant(f, 1);
 }

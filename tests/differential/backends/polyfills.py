@@ -1,6 +1,6 @@
 """The Python forms of functions and iterators of C do what those do.
 
-Usage: polyfills.py SOURCE
+Usage: polyfills.py SOURCE…
 """
 
 import builtins
@@ -9,9 +9,10 @@ import itertools
 import operator
 import sys
 
-with open(sys.argv[1], encoding="utf-8") as file:
-    SPACE = {"__name__": "polyfills", "__builtins__": builtins}
-    exec(compile(file.read(), sys.argv[1], "exec"), SPACE)
+SPACE = {"__name__": "polyfills", "__builtins__": builtins}
+for path in sys.argv[1:]:
+    with open(path, encoding="utf-8") as file:
+        exec(compile(file.read(), path, "exec"), SPACE)
 TABLE = SPACE["TABLE"]
 FAILED, CASES = [], [0]
 

@@ -43,6 +43,22 @@ class Chain(list):
     """A list in all but its name."""
 
 
+class Asked:
+    def __init__(self, answer):
+        self.answer = answer
+
+    def __bool__(self):
+        return self.answer
+
+
+class Sized:
+    def __init__(self, size):
+        self.size = size
+
+    def __len__(self):
+        return self.size
+
+
 class Measured(list):
     def __len__(self):
         return 7
@@ -95,7 +111,9 @@ FIRST, OTHER = Pair(1), Pair(2)
 LISTS = [[1, 2], [2, 1], [1, 2, 3], []]
 VALUES = [0, 1, 2, -1, 2**70, True, False, 0.0, -0.0, 1.0, float("nan"), "a", "ab", "", b"a", None, ..., (1, 2), (2, 1), (),
           *LISTS, {"a": 1}, {"a": 2}, {1: "a"}, {}, {1, 2}, set(), frozenset({1}), Odd(1), FIRST, OTHER, int, str,
-          fractions.Fraction(1, 2), range(2), Everything(), Narrow({0, 2}), Level.LOW, slice(1, 2), 1j, Chain([1, 2]), Chain([2, 1]), Backwards([1, 2]), Measured([1, 2]), Fields(1, 2), Fields(2, 1)]
+          fractions.Fraction(1, 2), range(2), Everything(), Narrow({0, 2}), Level.LOW, slice(1, 2), 1j, Chain([1, 2]), Chain([2, 1]), collections.deque([1, 2]), collections.deque([2, 1]),
+          collections.deque([1, 2], 2), collections.deque(), collections.defaultdict(None, a=2),
+          collections.OrderedDict(a=1), Asked(True), Asked(False), Sized(0), Sized(2), Backwards([1, 2]), Measured([1, 2]), Fields(1, 2), Fields(2, 1)]
 
 # By opcode: functions of two operands in which it stands once, behind what loads them.
 RULES = {
