@@ -377,6 +377,22 @@ TEST_CASE("an index is checked once, where it lies") {
   CHECK(*find_argument(*check, "self") == Argument(Argument::Value{ids}));
 }
 
+TEST_CASE("a demand on a flag is a check of a place that is there where the flag is set") {
+  TorchGraph g;
+  ValueId x = g.input({SymExpr(4)});
+  ValueId large =
+      g.call("aten.gt.Scalar", {{"self", g.value(x)}, {"other", Argument(std::int64_t{0})}});
+  ValueId flag = g.call("aten.all.default", {{"self", g.value(large)}});
+  g.graph.nodes.push_back({"aten._assert_async.default", {{"self", g.value(flag)}}, {}, -1});
+  g.output(g.call("aten.exp.default", {{"self", g.value(x)}}));
+  Graph core = decomposed(g);
+  const std::string ops = ops_of(core);
+  CHECK(ops.find("aten.") == std::string::npos);
+  const auto check = std::ranges::find(core.nodes, "prim.check_index", &Node::op);
+  REQUIRE(check != core.nodes.end());
+  CHECK(*find_argument(*check, "size") == Argument(std::int64_t{1}));
+}
+
 TEST_CASE("writes to inputs that overlap are refused") {
   TorchGraph g;
   ValueId x = g.input({SymExpr(4)}, DType::float32, 0);
