@@ -46,7 +46,7 @@ const Instruction* jump_on_flag(const FrameShadow& f) {
 
 bool is_flag(Walk& walk, Operand flag) {
   if (!flag.shadow.is(Shadow::Kind::node) || !walk.is_tensor(flag.object) ||
-      walk.recorder.grid().has(flag.shadow.index))
+      walk.recorder.grid.has(flag.shadow.index))
     return false;
   const TensorType& type = walk.recorder.value(flag.shadow.index).type;
   return type.dtype == DType::bool_ && type.rank() == 0 && type.device == "cpu";
@@ -60,7 +60,7 @@ ValueId opposite(Walk& walk, ValueId flag) {
   const std::int32_t call = walk.recorder.add_call(
       {"call_function", "logical_not", "torch.logical_not", {value}, {}, walk.stack(), {}});
   const ValueId made = walk.recorder.add_node("aten.logical_not.default", {{"self", value}}, type);
-  walk.recorder.set_result(call, Argument::Value{made});
+  walk.recorder.graph().calls[call].result = Argument::Value{made};
   return made;
 }
 
