@@ -105,13 +105,17 @@ bool is_dense(Inference& in, const TensorType& type) {
     return in.less(type.strides[a], type.strides[b]);
   });
   SymExpr next = 1;
+  for (std::size_t i : order) {  // a gap that numbers show says all: dims beyond it are not asked
+    const SymExpr gap = type.strides[i] - next;
+    if (!gap.is_constant()) break;
+    if (gap != SymExpr(0) && !in.is_one(type.sizes[i])) return false;
+    if (gap == SymExpr(0)) next *= type.sizes[i];
+  }
+  next = 1;
   for (std::size_t i : order) {
-    // A dim that lies where it belongs may be of one element too: nothing is asked of it.
-    if (in.equal(type.strides[i], next, false)) {
-      next *= type.sizes[i];
-    } else if (!in.is_one(type.sizes[i])) {
-      return false;
-    }
+    if (in.is_one(type.sizes[i])) continue;
+    if (!in.equal(type.strides[i], next, false)) return false;
+    next *= type.sizes[i];
   }
   return true;
 }
