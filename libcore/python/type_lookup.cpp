@@ -7,20 +7,37 @@ namespace penstock::python {
 
 namespace {
 
-/// A type of CPython's own that its headers do not name.
-PyTypeObject* type_of_module(const char* module_name, const char* name) {
-  const PyRef module = PyRef::steal(PyImport_ImportModule(module_name));
-  PyRef type = module ? PyRef::steal(PyObject_GetAttrString(module.get(), name)) : PyRef();
-  PyErr_Clear();
-  return type && PyType_Check(type.get()) ? reinterpret_cast<PyTypeObject*>(type.release())
-                                          : nullptr;
-}
+/// A type of CPython's own that its headers do not name. Nothing is imported for it, which would
+/// run Python code in the midst of what is walked: as long as its module is not there, no object is
+/// of it.
+class TypeOfModule {
+ public:
+  constexpr TypeOfModule(const char* module, const char* name) : module_(module), name_(name) {}
+  bool is_of(PyObject* object) {
+    if (type_ == nullptr) find();
+    return type_ != nullptr && Py_TYPE(object) == type_;
+  }
+
+ private:
+  void find() {
+    PyObject* module = PyDict_GetItemString(PyImport_GetModuleDict(), module_);
+    PyRef type = module != nullptr && PyModule_Check(module)
+                     ? PyRef::steal(PyObject_GetAttrString(module, name_))
+                     : PyRef();
+    PyErr_Clear();
+    if (type && PyType_Check(type.get())) type_ = reinterpret_cast<PyTypeObject*>(type.release());
+  }
+
+  const char* module_;
+  const char* name_;
+  PyTypeObject* type_ = nullptr;
+};
 
 }  // namespace
 
 bool is_deque(PyObject* object) {
-  static const PyTypeObject* const type = type_of_module("_collections", "deque");
-  return Py_TYPE(object) == type;
+  static TypeOfModule type("_collections", "deque");
+  return type.is_of(object);
 }
 
 PyObject* item_of_deque(PyObject* deque, Py_ssize_t index) {
@@ -30,8 +47,8 @@ PyObject* item_of_deque(PyObject* deque, Py_ssize_t index) {
 }
 
 bool is_default_dict(PyObject* object) {
-  static const PyTypeObject* const type = type_of_module("_collections", "defaultdict");
-  return Py_TYPE(object) == type;
+  static TypeOfModule type("_collections", "defaultdict");
+  return type.is_of(object);
 }
 
 PyTypeObject* method_wrapper_type() {
