@@ -12,6 +12,7 @@
 
 #include "record/objects/torch_call.h"
 #include "torch/compile_region.h"
+#include "torch/state.h"
 #include "torch/tensor_facts.h"
 
 namespace penstock::record {
@@ -46,7 +47,7 @@ const Instruction* jump_on_flag(const FrameShadow& f) {
 
 bool is_flag(Walk& walk, Operand flag) {
   if (!flag.shadow.is(Shadow::Kind::node) || !walk.is_tensor(flag.object) ||
-      walk.recorder.grid.has(flag.shadow.index))
+      !torch::has_torch_truth(Py_TYPE(flag.object)) || walk.recorder.grid.has(flag.shadow.index))
     return false;
   const TensorType& type = walk.recorder.value(flag.shadow.index).type;
   return type.dtype == DType::bool_ && type.rank() == 0 && type.device == "cpu";
