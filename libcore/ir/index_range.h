@@ -25,9 +25,12 @@ struct IndexRange {
 /// is left out is 0, none or false.
 IndexRange index_range(std::span<const NamedArgument> attributes);
 
-/// What is to be said of an op that was given an element beyond.
+/// What is to be said of an op that was given an element beyond. What a program demands of elements
+/// is taken apart into an index that is one where it does not hold (passes/decompose, `demanded`).
 inline std::string beyond_message(std::string_view op, std::int64_t element,
                                   const IndexRange& range) {
+  if (op == "aten._assert_async.default")
+    return std::string(op) + ": what the program asks of these elements does not hold";
   return std::string(op) + ": index " + std::to_string(element) + " is out of range for dim " +
          std::to_string(range.dim) + " of size " + std::to_string(range.size);
 }

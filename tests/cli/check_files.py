@@ -37,6 +37,15 @@ x = torch.ones(5)
 torch._dynamo.mark_dynamic(x, 0)
 f(x)
 """
+# Asks something of elements, which no guard can tell.
+ASSERTS = """
+import torch
+def positive(x):
+    assert (x > 0).all()
+    return x * 2
+with torch.no_grad():
+    positive(torch.ones(4))
+"""
 ROWS = """
 import torch
 table = torch.arange(10.).view(5, 2)
@@ -256,6 +265,15 @@ def given_inputs(suite: FilesSuite) -> None:
     for words in ("--interpret rows.json", "--interpret rows.loops.json", "rows.kernels.json"):
         suite.expect(f"{words}: an index in range", f"penstock run --inputs=inside.st {words}", 0)
         suite.expect(f"{words}: an index out of range", f"penstock run --inputs=outside.st {words}", 3, "PS0808")
+
+    (suite.work / "asserts.py").write_text(ASSERTS)
+    suite.command("bash", "-c", f"penstock capture asserts.py | tee asserts.json | {STAGES} >asserts.kernels.json"
+                  " && penstock decompose <asserts.json >asserts.core.json")
+    for name, value in (("positive.st", 1.0), ("negative.st", -1.0)):
+        tensors(name, {"x": {"dtype": "F32", "shape": [4], "data_offsets": [0, 16]}}, struct.pack("<4f", 1, 1, 1, value))
+    for words in ("--interpret asserts.core.json", "asserts.kernels.json"):
+        suite.expect(f"{words}: an assertion that holds", f"penstock run --inputs=positive.st {words}", 0)
+        suite.expect(f"{words}: one that does not", f"penstock run --inputs=negative.st {words}", 3, "asks of these elements does not hold")
 
 
 def main() -> int:
