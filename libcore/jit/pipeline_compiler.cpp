@@ -14,6 +14,7 @@
 #include "jit/executors/torch_device.h"
 #include "jit/executors/torch_random.h"
 #include "jit/gate/stored_verdicts.h"
+#include "python/eval_breaker.h"
 
 namespace penstock::jit {
 
@@ -108,6 +109,9 @@ Result<std::unique_ptr<PipelineCompiler>> PipelineCompiler::create(const std::st
   compiler->runtime_->deterministic = deterministic;
   compiler->runtime_->random = std::make_shared<TorchRandom>();
   compiler->runtime_->open_device = torch_devices();
+  compiler->runtime_->is_awaited = [] {
+    return python::breaker_set(python::breaker_flag(PyThreadState_Get()));
+  };
   return compiler;
 }
 

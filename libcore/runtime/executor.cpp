@@ -321,6 +321,25 @@ Result<bool> Executor::State::goes_on(const PlannedStep& step, ControlStep::Kind
   return turn < step.trips;
 }
 
+namespace {
+
+/// A graph's loop may run for ever, and meanwhile neither signals nor other threads are heard: one
+/// that has run for a second is left to the caller when somebody waits. Needs: nothing was written
+/// or drawn that the caller would write or draw again.
+Result<void> check_awaited(const Runtime& runtime, std::int64_t turn, std::int64_t& begun) {
+  constexpr std::int64_t kTurns = 1024, kSecond = 1'000'000'000;
+  if (runtime.is_awaited == nullptr || turn % kTurns != kTurns - 1) return {};
+  if (begun == 0) begun = now_ns();
+  if (now_ns() - begun < kSecond || !runtime.is_awaited()) return {};
+  auto left = failure(Code::PS0810,
+                      "a loop that runs for long is left to the caller: a signal or "
+                      "another thread waits");
+  left.value().severity = Severity::note;
+  return left;
+}
+
+}  // namespace
+
 /// Whether all got through, as run_step; those that may not run twice do so in any case.
 Result<bool> Executor::State::run_steps(Plan& plan, std::span<const TensorArgument> inputs,
                                         char* scratch, int threads, bool prepared,
@@ -333,7 +352,12 @@ Result<bool> Executor::State::run_steps(Plan& plan, std::span<const TensorArgume
     if (times != nullptr) (*times)[i].nanoseconds += now_ns() - start;
     return done;
   };
-  const auto taken = [&](std::size_t i, std::int64_t turn) {
+  std::int64_t begun = 0;
+  const auto taken = [&](std::size_t i, std::int64_t turn) -> Result<bool> {
+    if (i < plan.repeatable) {
+      if (auto free = check_awaited(*runtime, turn, begun); !free)
+        return tl::unexpected(std::move(free.error()));
+    }
     return goes_on(plan.steps[i], plan.control[i]->kind, turn);
   };
   auto done = run_control_steps(plan.control, 0, plan.steps.size(), run, taken);

@@ -106,6 +106,9 @@ struct Runtime {
   std::shared_ptr<RandomSource> random = own_random_source();  ///< what bundles draw from
   LoadedCode code;
   OpenDevice open_device;  ///< null: bundles for devices do not run
+  /// Whether the thread that runs a bundle is wanted elsewhere. Asked in loops of many turns, of
+  /// which the first to hear of it ends the run. Null: nobody wants it.
+  bool (*is_awaited)() = nullptr;
 };
 
 /// One step of a profile.
@@ -138,7 +141,7 @@ class Executor {
   Result<void> prepare(std::span<const TensorArgument> inputs);
   /// Runs all steps. Inputs are those of the bundle's interface, in order; `outputs` has as many
   /// places. Fails before anything is written, unless a fallback call fails or a stored weight is
-  /// damaged.
+  /// damaged. PS0810, a note, where Runtime::is_awaited ended a loop.
   Result<void> run(std::span<const TensorArgument> inputs, std::span<OutputTensor> outputs);
   /// The same, timing each step.
   Result<std::vector<StepTime>> profile(std::span<const TensorArgument> inputs,

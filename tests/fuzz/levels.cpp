@@ -14,7 +14,9 @@
 #include "fusion/interpreter.h"
 #include "interchange/mlir/to_mlir.h"
 #include "interchange/onnx/to_onnx.h"
+#include "ir/control_steps.h"
 #include "ir/memory_verify.h"
+#include "ir/subgraphs.h"
 #include "ops/infer.h"
 #include "ops/interpreter.h"
 #include "partition/contract.h"
@@ -156,8 +158,27 @@ std::optional<std::vector<HostTensor>> inputs_of(const Interface& interface) {
   return tensors;
 }
 
+/// Whether it may run for ever: how often the body of a `while` runs its elements decide.
+bool may_not_end(const Graph& graph) {
+  const auto repeats = [](const Node& node) {
+    const ControlOp* op = find_control_op(node.op);
+    return op != nullptr && op->kind == ControlKind::loop;
+  };
+  return std::ranges::any_of(graph.nodes, repeats) ||
+         std::ranges::any_of(graph.subgraphs, [&](const auto& subgraph) {
+           return std::ranges::any_of(subgraph.nodes, repeats);
+         });
+}
+template <class Step>
+bool may_not_end(const std::vector<Step>& steps) {
+  return std::ranges::any_of(control_steps_of(steps), [](const auto& step) {
+    return step && step->kind == ControlStep::Kind::while_loop;
+  });
+}
+
 /// Elements of all values, with their sizes as the rules say.
 bool is_small(const Graph& graph) {
+  if (may_not_end(graph)) return false;
   Graph typed = graph;
   ops::GuardingShapes shapes(typed.interface);
   const SizeValue value = recorded_sizes(typed.interface.symbols);
@@ -210,6 +231,7 @@ bool is_small(const std::vector<Buffer>& buffers, const SymExpr& arena, const Si
 }
 
 bool is_small(const LoopProgram& program) {
+  if (may_not_end(program.steps)) return false;
   const SizeValue value = recorded_sizes(program.interface.symbols);
   std::int64_t work = 0;
   for (const ProgramStep& step : program.steps) {
@@ -276,7 +298,7 @@ class Stages {
       return std::holds_alternative<KernelCall>(step);
     };
     const SizeValue value = recorded_sizes(bundle.interface.symbols);
-    if (std::ranges::any_of(bundle.steps, is_kernel) ||
+    if (std::ranges::any_of(bundle.steps, is_kernel) || may_not_end(bundle.steps) ||
         !is_small(bundle.buffers, bundle.arena_bytes, value))
       return;
     if (auto inputs = inputs_of(bundle.interface)) run(bundle, *inputs);
