@@ -5,6 +5,8 @@
 #include <cstring>
 
 #include "ir/device.h"
+#include "ops/draws.h"
+#include "torch/generator.h"
 #include "torch/memory_escapes.h"
 #include "torch/state.h"
 #include "torch/tensor_versions.h"
@@ -105,6 +107,20 @@ void forget_recording(Interface& interface) {
   interface.guards.shrink_to_fit();
 }
 
+/// Whether torch may refuse a call behind a draw of random numbers: Python, which makes the calls
+/// again, would draw the next ones.
+bool may_fail_behind_draw(const KernelBundle& bundle) {
+  bool drawn = false;
+  for (const BundleStep& step : bundle.steps) {
+    const auto* call = std::get_if<FallbackCall>(&step);
+    if (call != nullptr && drawn) return true;
+    const auto* library = std::get_if<LibraryCall>(&step);
+    drawn = drawn || (library != nullptr && runtime::is_draw(*library)) ||
+            (call != nullptr && ops::draws({call->op, call->arguments, {}, -1}));
+  }
+  return false;
+}
+
 }  // namespace
 
 BundleExecutor::BundleExecutor(const torch::TensorBridge& bridge,
@@ -148,7 +164,9 @@ Result<std::unique_ptr<BundleExecutor>> BundleExecutor::create(
   const bool calls_torch = std::ranges::any_of(bundle.steps, [](const BundleStep& step) {
     return std::holds_alternative<FallbackCall>(step);
   });
-  if (calls_torch && runner == nullptr && !made->plan_.input_writes.empty())
+  made->keeps_generator_ = may_fail_behind_draw(bundle);
+  const bool keeps = made->keeps_generator_ || !made->plan_.input_writes.empty();
+  if (calls_torch && runner == nullptr && keeps)
     made->fallback_.set_begin([own = made.get()] { return own->keep_written(); });
   made->device_index_ = gpu_index(bundle.device);
   const bool on_host = made->device_index_ < 0;
@@ -241,8 +259,9 @@ Result<void> BundleExecutor::check_writable(std::span<const InputValue> inputs) 
   return {};
 }
 
-/// Copies what the run writes, where a call of torch may fail behind a write.
+/// Copies what the run writes and draws from, where a call of torch may fail behind that.
 Result<void> BundleExecutor::keep_written() {
+  if (keeps_generator_) generator_before_ = torch::generator_state(torch::default_generator());
   for (const OutputPlan::Writes& write : plan_.input_writes) {
     auto copy = fallback_.copy_of(inputs_[write.index].object);
     if (!copy) return tl::unexpected(copy.error());
@@ -257,7 +276,13 @@ Result<void> BundleExecutor::run_kernels(std::span<const InputValue> inputs, boo
   written = !plan_.input_writes.empty();  // should a library throw
   auto done = executor_->run(arguments_, results_);
   const std::vector<PyRef> before = std::exchange(before_, {});
+  const PyRef generator_before = std::exchange(generator_before_, {});
   if (done) return {};
+  if (generator_before &&
+      !PyRef::steal(PyObject_CallMethod(torch::default_generator().get(), "set_state", "O",
+                                        generator_before.get()))) {
+    PyErr_Clear();
+  }
   // Torch itself raises the error for an index out of range: that is no failure of the entry.
   if (done.error().code == Code::PS0808) done.error().severity = Severity::note;
   written = false;

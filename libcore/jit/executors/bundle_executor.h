@@ -100,6 +100,8 @@ class BundleExecutor final : public Executor {
   const std::int64_t* symbols_ = nullptr;
   std::span<const guards::InputValue> inputs_;
   std::vector<python::PyRef> before_;  // what it writes, as it was
+  bool keeps_generator_ = false;       // torch may refuse a call behind a draw
+  python::PyRef generator_before_;     // the state of torch's generator, where that may be
   std::vector<runtime::TensorArgument> arguments_;
   std::vector<std::int64_t> integers_;  // by input: numbers, where their arguments point to
   std::vector<double> reals_;

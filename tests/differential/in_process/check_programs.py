@@ -117,7 +117,7 @@ BREAKS = {"guards_that_never_hold.py": {("PS0313", UNHOLDABLE + "getattr(G['Coun
 
 # Programs that start processes, end in ways of their own, set what torch does for the whole process, or compile with
 # torch; and those that call modules themselves: which program's graphs those are does not show, as they begin in torch.
-ALONE = {"attention_scores.py", "backend_calls.py", "carried_gradients.py", "child_processes.py", "class_statements.py", "compiled_functions.py", "conditions_on_tensors.py", "configured.py", "demanded_elements.py", "ending.py", "ending_compiled.py", "ends_with_imports.py",
+ALONE = {"attention_scores.py", "backend_calls.py", "carried_gradients.py", "child_processes.py", "class_statements.py", "compiled_functions.py", "conditions_on_tensors.py", "configured.py", "ending.py", "ending_compiled.py", "ends_with_imports.py",
          "exchanged_tensors.py", "generating.py", "guards_that_never_hold.py", "hooks_and_parameters.py", "idioms_of_python.py", "image_classifier.py", "loops_on_tensors.py", "loops_without_end.py", "members_of_objects.py",
          "optimizers.py", "program_backends.py", "recorded_gradients.py", "recurrent_and_attention.py", "scans_of_tensors.py", "training.py", "training_loop.py", "sizes_of_composites.py", "words_as_keys.py"}
 TOGETHER = os.path.join(HERE, "check_together.py")
