@@ -19,4 +19,12 @@ PyRef generator_state(const PyRef& generator) {
   return state;
 }
 
+bool set_generator_state(const PyRef& generator, PyObject* state) {
+  const PyRef done =
+      generator ? PyRef::steal(PyObject_CallMethod(generator.get(), "set_state", "O", state))
+                : PyRef();
+  if (!done) PyErr_Clear();
+  return static_cast<bool>(done);
+}
+
 }  // namespace penstock::torch

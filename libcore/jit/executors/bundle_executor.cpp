@@ -278,11 +278,8 @@ Result<void> BundleExecutor::run_kernels(std::span<const InputValue> inputs, boo
   const std::vector<PyRef> before = std::exchange(before_, {});
   const PyRef generator_before = std::exchange(generator_before_, {});
   if (done) return {};
-  if (generator_before &&
-      !PyRef::steal(PyObject_CallMethod(torch::default_generator().get(), "set_state", "O",
-                                        generator_before.get()))) {
-    PyErr_Clear();
-  }
+  if (generator_before)
+    torch::set_generator_state(torch::default_generator(), generator_before.get());
   // Torch itself raises the error for an index out of range: that is no failure of the entry.
   if (done.error().code == Code::PS0808) done.error().severity = Severity::note;
   written = false;

@@ -86,8 +86,7 @@ bool TorchRandom::write(const RandomState& state, PyObject* tensor) const {
   given.left = static_cast<std::int32_t>(RandomState::kWords - state.next) + 1;
   given.next = state.next;
   std::memcpy(bytes.data(), &given, sizeof(given));
-  return PyRef::steal(PyObject_CallMethod(generator_.get(), "set_state", "O", tensor)).get() !=
-         nullptr;
+  return torch::set_generator_state(generator_, tensor);
 }
 
 bool TorchRandom::test() {
@@ -101,9 +100,7 @@ bool TorchRandom::test() {
   if (!kept || !draw_by_torch(kProbability, expected)) return false;
   auto left = read(behind);
   runtime::draw_bernoulli(*state, kProbability, drawn);
-  const bool put_back =
-      PyRef::steal(PyObject_CallMethod(generator_.get(), "set_state", "O", kept.get())).get() !=
-      nullptr;
+  const bool put_back = torch::set_generator_state(generator_, kept.get());
   return put_back && left && drawn == expected && left->words == state->words &&
          left->next == state->next;
 }

@@ -56,8 +56,7 @@ void RandomState::set(const PyRef& state) const {
   // What is raised meanwhile goes on behind this.
   PyObject *type = nullptr, *value = nullptr, *traceback = nullptr;
   PyErr_Fetch(&type, &value, &traceback);
-  PyRef::steal(PyObject_CallMethod(generator_.get(), "set_state", "O", state.get()));
-  PyErr_Clear();
+  torch::set_generator_state(generator_, state.get());
   PyErr_Restore(type, value, traceback);
 }
 
