@@ -1,9 +1,8 @@
 """Random numbers that are drawn in front of a call that torch refuses: the generator stands where Python's would."""
 import torch
 
-torch.set_grad_enabled(False)
 
-
+@torch.no_grad()
 def noisy(mean, scale):
     return torch.randn(4) + torch.normal(mean, scale)
 

@@ -1,6 +1,8 @@
 """Views whose base comes to require gradients behind them: whether they do, and what writing them does."""
 import torch
 
+torch.set_grad_enabled(True)
+
 
 def scaled(view):
     return (view * 3).sum()
