@@ -9,7 +9,8 @@ CallSizes::CallSizes(const KernelBundle& bundle, std::span<const runtime::Symbol
                      std::span<const runtime::TensorArgument> arguments) {
   for (std::size_t i = 0; i < bindings.size(); ++i) {
     values_.push_back(runtime::bound_value(bindings[i], arguments));
-    by_name_.emplace(bundle.symbols[i], values_.back());
+    if (bindings[i].kind != runtime::SymbolBinding::Kind::decided)
+      by_name_.emplace(bundle.symbols[i], values_.back());
   }
 }
 
@@ -29,7 +30,9 @@ Result<void> check_call(const KernelBundle& bundle, const CallSizes& sizes) {
     auto fits = verify_library_call(*call, bundle.buffers, value, "library call of " + call->op);
     if (!fits) return fits;
   }
-  return verify_memory(bundle.interface, bundle.buffers, bundle.arena_bytes, value, true);
+  const DecidedSizes decided(bundle.steps);
+  return verify_memory(bundle.interface, bundle.buffers, {bundle.arena_bytes, &decided}, value,
+                       true);
 }
 
 }  // namespace penstock::embedding

@@ -245,17 +245,21 @@ Result<void> verify_bundle(const KernelBundle& bundle) {
     check.broken("code", "kernels are called, but there is no code");
   }
   if (auto checked = check.finish(); !checked) return checked;
-  auto branches = verify_control_steps(control_steps_of(bundle.steps),
-                                       fmt::format("graph {}", to_string(bundle.interface.id)));
-  if (!branches) return branches;
+  const std::string graph = fmt::format("graph {}", to_string(bundle.interface.id));
+  const ControlSteps control = control_steps_of(bundle.steps);
+  const DecidedSizes decided(bundle.steps);
+  if (auto branches = verify_control_steps(control, graph); !branches) return branches;
+  if (auto sound = verify_decided_sizes(decided, control, bundle.interface, graph); !sound)
+    return sound;
   const SizeValue sizes = recorded_sizes(bundle.interface.symbols);
   for (std::size_t i = 0; i < bundle.steps.size(); ++i) {
     const auto* call = std::get_if<LibraryCall>(&bundle.steps[i]);
     if (call == nullptr) continue;
-    const std::string place = fmt::format("graph {} steps[{}]", to_string(bundle.interface.id), i);
+    const std::string place = fmt::format("{} steps[{}]", graph, i);
     if (auto fits = verify_library_call(*call, bundle.buffers, sizes, place); !fits) return fits;
   }
-  return verify_memory(bundle.interface, bundle.buffers, bundle.arena_bytes, sizes, false);
+  return verify_memory(bundle.interface, bundle.buffers, {bundle.arena_bytes, &decided}, sizes,
+                       false);
 }
 
 Result<void> verify_nodes(const PlacedGraph& placed) {

@@ -22,13 +22,16 @@ constexpr Table make_table() {
 
 constexpr Table kTable = make_table();
 
-/// Random draws give other numbers in every runtime, and modules have no subgraphs here.
+/// Random draws give other numbers in every runtime, and modules have neither subgraphs nor sizes
+/// that elements decide here.
 constexpr bool is_complete() {
   for (std::size_t id = 0; id < static_cast<std::size_t>(ops::OpId::abs_default); ++id) {
     const bool left_out = id == static_cast<std::size_t>(ops::OpId::prim_bernoulli) ||
                           id == static_cast<std::size_t>(ops::OpId::prim_cond) ||
                           id == static_cast<std::size_t>(ops::OpId::prim_while_loop) ||
-                          id == static_cast<std::size_t>(ops::OpId::prim_scan);
+                          id == static_cast<std::size_t>(ops::OpId::prim_scan) ||
+                          id == static_cast<std::size_t>(ops::OpId::prim_item) ||
+                          id == static_cast<std::size_t>(ops::OpId::prim_nonzero);
     if ((kTable.rows[id].function == nullptr) != left_out) return false;
   }
   return true;

@@ -190,11 +190,13 @@ class BackwardPart {
 
   bool is_here(std::size_t node) const { return facts_.backward[node] || choice_.recomputed[node]; }
 
-  /// Sizes that no input shows are inputs of their own.
+  /// Sizes that no input shows are inputs of their own: those that backward needs, and all that
+  /// elements decided in forward, which nothing here would tell.
   void add_sizes() {
     const std::unordered_set<std::string> shown = shown_symbols(), wanted = wanted_symbols();
     for (const Symbol& symbol : joint_.interface.symbols) {
-      if (!wanted.contains(symbol.name) || shown.contains(symbol.name)) continue;
+      const bool needed = wanted.contains(symbol.name) || symbol.source == kNoSource;
+      if (!needed || shown.contains(symbol.name)) continue;
       Input input;
       input.kind = InputKind::size;
       input.source = symbol.source;

@@ -15,7 +15,7 @@ namespace penstock::cut {
 bool stays(const Node& node) {
   const ops::OpFacts* op = ops::find_op(node.op);
   return op == nullptr || ops::draws(node) || op->has(ops::kMutates) ||
-         op->group == ops::PrimGroup::check;
+         op->group == ops::PrimGroup::check || op->id == ops::OpId::prim_item;
 }
 
 bool shows_operand(const Node& node) {

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <functional>
 #include <map>
 #include <set>
 
@@ -129,17 +131,113 @@ class MemoryChecker {
   std::map<std::int64_t, BufferId> live_;  ///< by first byte
 };
 
+using VisitSize = std::function<void(const SymExpr&)>;
+
+/// Calls `visit` for all that is known of a buffer and of the memory that it is a window on.
+void for_each_size(const LoopProgram& program, BufferId id, const VisitSize& visit) {
+  if (id == kNoBuffer) return;
+  const Buffer& buffer = program.buffers[static_cast<std::size_t>(id)];
+  std::ranges::for_each(buffer.sizes, visit);
+  std::ranges::for_each(buffer.strides, visit);
+  for (const SymExpr* one : {&buffer.offset, &buffer.arena_offset, &buffer.bytes}) visit(*one);
+  if (buffer.kind == Buffer::Kind::view) for_each_size(program, buffer.base, visit);
+}
+
+/// The same for the loops, indices and buffers of a kernel.
+void for_each_size(const LoopProgram& program, const fusion::Body& body, const VisitSize& visit) {
+  for (const Statement& statement : body) {
+    if (const Loop* loop = fusion::as_loop(statement)) {
+      visit(loop->extent);
+      for_each_size(program, loop->body, visit);
+    } else {
+      const Instruction& instruction = *fusion::as_instruction(statement);
+      visit(instruction.index);
+      for_each_size(program, instruction.buffer, visit);
+    }
+  }
+}
+
+/// The same for a step; of a call that decides a size, for what it looks at.
+void for_each_size(const LoopProgram& program, const ProgramStep& step, const VisitSize& visit) {
+  if (const auto* kernel = std::get_if<LoopKernel>(&step))
+    return for_each_size(program, kernel->body, visit);
+  const auto attributes = [&](const std::vector<NamedArgument>& list) {
+    for (const NamedArgument& attribute : list) penstock::for_each_size(attribute.value, visit);
+  };
+  if (const auto* call = std::get_if<LibraryCall>(&step)) {
+    for (BufferId id : call->inputs) for_each_size(program, id, visit);
+    for (BufferId id : call->outputs) for_each_size(program, id, visit);
+    for (const PostOp& op : call->post_ops) for_each_size(program, op.operand, visit);
+    if (!decided_size_of(*call, 0)) attributes(call->attributes);
+    return;
+  }
+  const auto& fallback = std::get<FallbackCall>(step);
+  for (BufferId id : fallback.outputs) for_each_size(program, id, visit);
+  for (const NamedArgument& argument : fallback.arguments) {
+    for_each_value(argument.value,
+                   [&](ValueId id) { for_each_size(program, static_cast<BufferId>(id), visit); });
+  }
+  attributes(fallback.arguments);
+}
+
+/// The symbols that neither sources nor inputs give a value to, and no step decides: none may be
+/// needed.
+std::set<std::string, std::less<>> unknown_symbols(const LoopProgram& program,
+                                                   const DecidedSizes& decided) {
+  std::set<std::string, std::less<>> unknown;
+  for (const Symbol& symbol : program.interface.symbols) {
+    if (symbol.source == kNoSource && !decided.contains(symbol.name)) unknown.insert(symbol.name);
+  }
+  const auto shown = [&](const SymExpr& size) {
+    const auto found = unknown.find(size.symbol_name());
+    if (found != unknown.end()) unknown.erase(found);
+  };
+  for (const Input& input : program.interface.inputs) {
+    std::ranges::for_each(input.type.sizes, shown);
+    std::ranges::for_each(input.type.strides, shown);
+    if (input.kind == InputKind::size) unknown.erase(input.name);
+  }
+  return unknown;
+}
+
+/// Steps that need a size stand behind what decides it.
+Result<void> check_order(const LoopProgram& program, const DecidedSizes& decided,
+                         const std::string& place) {
+  const auto unknown = unknown_symbols(program, decided);
+  if (decided.empty() && unknown.empty()) return {};
+  for (std::size_t i = 0; i < program.steps.size(); ++i) {
+    int last = -1;
+    std::string missing;
+    for_each_size(program, program.steps[i], [&](const SymExpr& size) {
+      last = std::max(last, decided.decided_by(size));
+      if (unknown.empty() || size.is_constant()) return;
+      size.for_each_symbol([&](std::string_view name) {
+        if (unknown.contains(name)) missing = name;
+      });
+    });
+    if (!missing.empty())
+      return broken(program,
+                    fmt::format("step {} needs the size {}, which nothing decides", i, missing));
+    if (auto behind = verify_behind(decided, last, i, place); !behind) return behind;
+  }
+  return {};
+}
+
 }  // namespace
 
 Result<void> verify_contract(const LoopProgram& program, Budget* budget) {
   if (auto checked = check_buffers(program); !checked) return checked;
   auto sizes = recorded_sizes(program.interface.symbols);
-  auto memory =
-      verify_memory(program.interface, program.buffers, program.arena_bytes, sizes, false);
+  const DecidedSizes decided(program.steps);
+  auto memory = verify_memory(program.interface, program.buffers, {program.arena_bytes, &decided},
+                              sizes, false);
   if (!memory) return memory;
-  auto branches = verify_control_steps(control_steps_of(program.steps),
-                                       fmt::format("graph {}", to_string(program.interface.id)));
-  if (!branches) return branches;
+  const std::string place = fmt::format("graph {}", to_string(program.interface.id));
+  const ControlSteps control = control_steps_of(program.steps);
+  if (auto branches = verify_control_steps(control, place); !branches) return branches;
+  auto sound = verify_decided_sizes(decided, control, program.interface, place);
+  if (sound) sound = check_order(program, decided, place);
+  if (!sound) return sound;
   const RangeFacts facts = size_facts(program.interface);
   for (const ProgramStep& step : program.steps) {
     Result<void> checked;
@@ -147,8 +245,7 @@ Result<void> verify_contract(const LoopProgram& program, Budget* budget) {
       checked = fusion::verify_kernel(program, *kernel, facts, budget);
       if (checked) checked = fusion::verify_device(program, *kernel);
     } else if (const auto* call = std::get_if<LibraryCall>(&step)) {
-      checked = verify_library_call(*call, program.buffers, sizes,
-                                    fmt::format("graph {}", to_string(program.interface.id)));
+      checked = verify_library_call(*call, program.buffers, sizes, place);
     }
     if (!checked) return checked;
   }

@@ -45,6 +45,8 @@ using Table = std::unordered_map<std::string_view, const Scalar*>;
 #define PS_BINARY_draw PS_SKIP
 #define PS_UNARY_control PS_SKIP
 #define PS_BINARY_control PS_SKIP
+#define PS_UNARY_decide PS_SKIP
+#define PS_BINARY_decide PS_SKIP
 
 const Table<ops::UnaryScalar>& unary_scalars() {
   static const Table<ops::UnaryScalar> table = {

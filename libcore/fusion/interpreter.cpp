@@ -10,6 +10,7 @@
 #include "fusion/loops.h"
 #include "ir/call_location.h"
 #include "ir/control_steps.h"
+#include "ir/decided_sizes.h"
 #include "ir/library_verify.h"
 #include "ir/memory_verify.h"
 
@@ -176,29 +177,12 @@ Result<SymbolValues> bind_symbols(const Interface& interface,
 class Machine {
  public:
   Machine(const LoopProgram& program, std::vector<ops::HostTensor> inputs, SymbolValues symbols)
-      : program_(program), symbols_(std::move(symbols)), memory_(program.buffers.size()) {
-    auto arena = allocate(program.arena_bytes);
-    for (std::size_t i = 0; i < memory_.size(); ++i) {
-      const Buffer& buffer = program.buffers[i];
-      ops::HostTensor& memory = memory_[i];
-      if (buffer.kind == Buffer::Kind::input)
-        memory = inputs[static_cast<std::size_t>(buffer.index)];
-      memory.dtype = buffer.dtype;
-      if (buffer.kind == Buffer::Kind::temporary) {
-        memory.memory = arena;
-        memory.offset = value(buffer.arena_offset) / facts(buffer.dtype).size;
-      } else if (memory.memory == nullptr && buffer.kind != Buffer::Kind::view) {
-        memory.memory = allocate(buffer.bytes);
-      }
-    }
-    for (std::size_t i = 0; i < memory_.size(); ++i) {
-      const Buffer& buffer = program.buffers[i];
-      if (buffer.kind != Buffer::Kind::view) continue;
-      // Offsets count elements.
-      ops::HostTensor& memory = memory_[i] = memory_[buffer.base];
-      memory.offset = memory.offset * facts(memory.dtype).size / facts(buffer.dtype).size;
-      memory.dtype = buffer.dtype;
-    }
+      : program_(program),
+        decided_(program.steps),
+        inputs_(std::move(inputs)),
+        symbols_(std::move(symbols)),
+        memory_(program.buffers.size()) {
+    take_memory(-1, program.arena_bytes);
   }
 
   Result<void> run() {
@@ -230,6 +214,61 @@ class Machine {
   }
 
  private:
+  /// Finds memory for the buffers whose sizes are known since the decision: -1, as it begins.
+  void take_memory(int decision, const SymExpr& arena_bytes) {
+    const auto is_due = [&](std::size_t i) {
+      return decided_.decided_by(program_.buffers, static_cast<BufferId>(i)) == decision;
+    };
+    auto arena = allocate(arena_bytes);
+    for (std::size_t i = 0; i < memory_.size(); ++i) {
+      const Buffer& buffer = program_.buffers[i];
+      if (!is_due(i)) continue;
+      ops::HostTensor& memory = memory_[i];
+      if (buffer.kind == Buffer::Kind::input)
+        memory = inputs_[static_cast<std::size_t>(buffer.index)];
+      memory.dtype = buffer.dtype;
+      if (buffer.kind == Buffer::Kind::temporary) {
+        memory.memory = arena;
+        memory.offset = value(buffer.arena_offset) / facts(buffer.dtype).size;
+      } else if (memory.memory == nullptr && buffer.kind != Buffer::Kind::view) {
+        memory.memory = allocate(buffer.bytes);
+      }
+    }
+    for (std::size_t i = 0; i < memory_.size(); ++i) {
+      const Buffer& buffer = program_.buffers[i];
+      if (buffer.kind != Buffer::Kind::view || !is_due(i)) continue;
+      // Offsets count elements.
+      ops::HostTensor& memory = memory_[i] = memory_[buffer.base];
+      memory.offset = memory.offset * facts(memory.dtype).size / facts(buffer.dtype).size;
+      memory.dtype = buffer.dtype;
+    }
+  }
+
+  /// The size that elements decide now, and the memory that needs it.
+  Result<void> decide(const LibraryCall& call) {
+    const auto step = std::ranges::find_if(decided_.all(), [&](const DecidedSize& size) {
+      return &std::get<LibraryCall>(program_.steps[size.step]) == &call;
+    });
+    const ops::HostTensor element = tensor(call.inputs.front());
+    const std::int64_t size = element.integer_at(element.offset);
+    if (!step->symbol.empty()) symbols_.insert_or_assign(step->symbol, size);
+    if (auto fits = check_decided(program_.interface, *step, size, symbol_value()); !fits)
+      return fits;
+    take_memory(static_cast<int>(step - decided_.all().begin()), step->memory);
+    return {};
+  }
+
+  SizeValue symbol_value() const {
+    return [this](const SymExpr& expression) { return known(expression); };
+  }
+
+  std::optional<std::int64_t> known(const SymExpr& expression) const {
+    return expression.evaluate([&](std::string_view name) -> std::optional<std::int64_t> {
+      auto found = symbols_.find(name);
+      return found == symbols_.end() ? std::nullopt : std::optional(found->second);
+    });
+  }
+
   /// Whether a branch is taken, or a loop goes into that turn.
   bool goes_on(const LibraryCall& call, ControlStep::Kind kind, std::int64_t turn) {
     if (kind == ControlStep::Kind::for_loop) {
@@ -248,6 +287,7 @@ class Machine {
       done = kernels.run(*kernel);
     } else if (const auto* call = std::get_if<LibraryCall>(&step)) {
       if (control_step_of(*call)) return {};
+      if (call->name == "item") return decide(*call);
       done = run_library_call(concrete(*call), [&](BufferId id) { return tensor(id); });
       if (!done && !done.error().location)
         done.error().location = location_of(program_.calls, call->calls);
@@ -259,13 +299,7 @@ class Machine {
     return done;
   }
 
-  std::int64_t value(const SymExpr& expression) const {
-    auto number = expression.evaluate([&](std::string_view name) -> std::optional<std::int64_t> {
-      auto found = symbols_.find(name);
-      return found == symbols_.end() ? std::nullopt : std::optional(found->second);
-    });
-    return number.value_or(0);
-  }
+  std::int64_t value(const SymExpr& expression) const { return known(expression).value_or(0); }
 
   /// The call with numbers in the place of sizes.
   LibraryCall concrete(LibraryCall call) const {
@@ -280,6 +314,8 @@ class Machine {
   }
 
   const LoopProgram& program_;
+  DecidedSizes decided_;
+  std::vector<ops::HostTensor> inputs_;
   SymbolValues symbols_;
   std::vector<ops::HostTensor> memory_;
 };
@@ -292,7 +328,9 @@ Result<void> verify_sizes(const LoopProgram& program, const SymbolValues& symbol
       return found == symbols.end() ? std::nullopt : std::optional(found->second);
     });
   };
-  auto memory = verify_memory(program.interface, program.buffers, program.arena_bytes, value, true);
+  const DecidedSizes decided(program.steps);
+  auto memory = verify_memory(program.interface, program.buffers, {program.arena_bytes, &decided},
+                              value, true);
   if (!memory) return memory;
   for (const ProgramStep& step : program.steps) {
     const auto* call = std::get_if<LibraryCall>(&step);

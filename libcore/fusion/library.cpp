@@ -21,7 +21,9 @@ class CallBuilder {
     call_.op = node_.op;
     if (node_.call >= 0) call_.calls.push_back(node_.call);
     batch_ = batch_sizes(plan, position);
-    for (ValueId result : node_.results) call_.outputs.push_back(buffer(result));
+    for (ValueId result : node_.results) {
+      if (!plan.graph().values[result].is_scalar) call_.outputs.push_back(buffer(result));
+    }
   }
 
   LibraryCall build() {
@@ -33,6 +35,10 @@ class CallBuilder {
       order();
     } else if (call_.name == "bernoulli") {
       draw();
+    } else if (call_.name == "item") {
+      decide();
+    } else if (call_.name == "nonzero") {
+      input(operand_value(node_, "self"));
     } else if (const ControlOp* op = find_control_op(node_.op)) {
       control(*op);
     } else {
@@ -174,6 +180,13 @@ class CallBuilder {
     buffer.bytes = facts(dtype).size;
     call_.outputs.insert(call_.outputs.begin(), static_cast<BufferId>(plan_.buffers.size()));
     plan_.buffers.push_back(std::move(buffer));
+  }
+
+  /// What it gives is a size, and lies in no memory; that of the arena is for plan-memory to say.
+  void decide() {
+    input(operand_value(node_, "self"));
+    attribute("size", number(plan_.graph().values[node_.results.front()].expression));
+    attribute("memory", std::int64_t{0});
   }
 
   void draw() {

@@ -210,6 +210,21 @@ void copy(const HostTensor& from, const HostTensor& to) {
   });
 }
 
+/// Where a row of bool is true.
+Result<void> find_places(const HostTensor& marks, const HostTensor& places) {
+  std::vector<std::int64_t> found;
+  const std::vector<std::int64_t> all = marks.integers();
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    if (all[i] != 0) found.push_back(static_cast<std::int64_t>(i));
+  }
+  if (static_cast<std::int64_t>(found.size()) != places.sizes.front())
+    return failure(Code::PS0808, fmt::format("nonzero finds {} places, not {}", found.size(),
+                                             places.sizes.front()));
+  HostTensor target = places;
+  target.assign(found);
+  return {};
+}
+
 Result<void> copy_row(const LibraryCall& call, HostTensor from, const HostTensor& turn,
                       HostTensor to) {
   HostTensor& rows = call.name == "take_row" ? from : to;
@@ -253,6 +268,7 @@ Result<void> run_library_call(const LibraryCall& call,
     copy(first, out);
     return {};
   }
+  if (call.name == "nonzero") return find_places(first, out);
   if (call.name == "take_row" || call.name == "put_row")
     return copy_row(call, first, tensor(call.inputs[1]), out);
   bool takes_weight = call.inputs.size() > 1;

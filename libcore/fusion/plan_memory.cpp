@@ -11,7 +11,9 @@
 // body): a chain of pointwise kernels stays in one place, warm in the cache.
 //
 // Sizes that are symbolic are not comparable: such places stand behind all others, one after the
-// other, and are used again only for temporaries of the very same size.
+// other, and are used again only for temporaries of the very same size. Where elements decide a
+// size as the program runs (ir/decided_sizes.h), the temporaries that need it lie in an arena of
+// their own, which is taken then.
 #include <algorithm>
 #include <map>
 #include <set>
@@ -19,6 +21,7 @@
 
 #include "fusion/loops.h"
 #include "fusion/rewrite.h"
+#include "ir/decided_sizes.h"
 
 namespace penstock::fusion {
 
@@ -90,7 +93,8 @@ class Arena {
 
 class Planner {
  public:
-  explicit Planner(LoopProgram& program) : program_(program) {}
+  explicit Planner(LoopProgram& program)
+      : program_(program), decided_(program.steps), ends_(decided_.all().size() + 1, SymExpr(0)) {}
 
   void run() {
     std::vector<StepUses> uses;
@@ -107,12 +111,24 @@ class Planner {
     }
     for (std::size_t s = 0; s < uses.size(); ++s) step(static_cast<int>(s), uses[s]);
     for (const auto& [id, offset] : symbolic_) {
-      program_.buffers[id].arena_offset = SymExpr(arena_.end()) + offset;
+      const bool first = arena_of(id) == 0;
+      program_.buffers[id].arena_offset = first ? SymExpr(arena_.end()) + offset : offset;
     }
-    program_.arena_bytes = SymExpr(arena_.end()) + symbolic_end_;
+    program_.arena_bytes = SymExpr(arena_.end()) + ends_.front();
+    for (std::size_t i = 0; i < decided_.all().size(); ++i) {
+      auto& call = std::get<LibraryCall>(program_.steps[decided_.all()[i].step]);
+      std::ranges::find(call.attributes, "memory", &NamedArgument::name)->value =
+          ends_[i + 1].is_constant() ? Argument(*ends_[i + 1].constant()) : Argument(ends_[i + 1]);
+    }
   }
 
  private:
+  /// The arena of a temporary of symbolic size: the first, or that of the size which elements
+  /// decide last.
+  std::size_t arena_of(BufferId id) const {
+    return static_cast<std::size_t>(decided_.decided_by(program_.buffers, id) + 1);
+  }
+
   bool is_temporary(BufferId id) const {
     return program_.buffers[id].kind == Buffer::Kind::temporary;
   }
@@ -161,8 +177,9 @@ class Planner {
     }
     auto& free = free_symbolic_[bytes.to_string()];
     if (free.empty()) {
-      free.push_back(symbolic_end_);
-      symbolic_end_ += bytes;
+      SymExpr& end = ends_[arena_of(id)];
+      free.push_back(end);
+      end += bytes;
     }
     symbolic_.emplace(id, free.back());
     free.pop_back();
@@ -179,13 +196,14 @@ class Planner {
   }
 
   LoopProgram& program_;
+  DecidedSizes decided_;
   std::vector<int> last_;                      ///< step that uses the buffer last
   std::vector<std::vector<BufferId>> ending_;  ///< by step: what it uses last
   std::set<BufferId> placed_, taken_over_;
   Arena arena_;
   std::map<BufferId, SymExpr> symbolic_;  ///< offsets behind the constant part
   std::map<std::string, std::vector<SymExpr>> free_symbolic_;
-  SymExpr symbolic_end_ = 0;
+  std::vector<SymExpr> ends_;  ///< of places of symbolic size, by arena
 };
 
 }  // namespace

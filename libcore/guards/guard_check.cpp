@@ -5,6 +5,7 @@
 
 #include "guards/call_again.h"
 #include "ir/argument_text.h"
+#include "ir/decided_sizes.h"
 #include "ir/size_facts.h"
 #include "python/literal.h"
 #include "python/type_lookup.h"
@@ -175,6 +176,7 @@ bool GuardCheck::tensor_holds(const Guard& guard, PyObject* object, std::string*
 /// The value of each symbol in the call at hand; nothing for one that is out of its range.
 void GuardCheck::bind_symbols() {
   for (const Symbol& symbol : interface_.symbols) {
+    if (symbol.source == kNoSource) continue;  // elements decide it in the run
     PyObject* object = value(symbol.source);
     const auto number = object == nullptr ? std::nullopt : plain_number(object);
     if (!number || number->is_float) continue;
@@ -290,7 +292,8 @@ bool shares_memory(const torch::TensorBridge& bridge, PyObject* a, PyObject* b) 
 
 bool GuardCheck::holds(const Guard& guard) {
   if (guard.kind == GuardKind::condition)
-    return guard.condition && condition_holds(*guard.condition);
+    return guard.condition &&
+           (waits_for_elements(interface_, *guard.condition) || condition_holds(*guard.condition));
   if (const auto mode = thread_mode(guard.kind)) return guard.expected == Argument(*mode);
   PyObject* object = value(guard.source);
   if (object == nullptr) return false;

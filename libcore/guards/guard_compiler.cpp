@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "ir/decided_sizes.h"
 #include "python/literal.h"
 
 namespace penstock::guards {
@@ -102,6 +103,7 @@ Result<void> GuardCompiler::compile() {
   for (std::size_t i = 0; i < interface_.guards.size(); ++i) {
     const Guard& guard = interface_.guards[i];
     if (guard.source != kNoSource) continue;
+    if (guard.condition && waits_for_elements(interface_, *guard.condition)) continue;
     if (auto done = emit_guard(static_cast<std::int32_t>(i)); !done) return done;
   }
   for (const auto& together : roots()) {

@@ -64,6 +64,7 @@ class GuardProgram {
   python::PyRef value(SourceId source) const;
   /// After check(): the symbols' values, in the order of Interface::symbols.
   const std::int64_t* symbols() const { return symbols_.data(); }
+  std::int64_t* symbols() { return symbols_.data(); }
 
   /// True if an object that a guard needs is gone: the entry can never be used again.
   bool is_dead() const;

@@ -114,6 +114,21 @@ void for_each_value(const Argument& argument, const Visit& visit) {
   }
 }
 
+/// Calls `visit(const SymExpr&)` for every size in `argument`, nested ones too.
+template <class Visit>
+void for_each_size(const Argument& argument, const Visit& visit) {
+  if (auto* size = argument.as<SymExpr>()) visit(*size);
+  if (auto* sequence = argument.as<Argument::Sequence>()) {
+    for (const Argument& item : sequence->items) for_each_size(item, visit);
+  }
+  if (auto* dict = argument.as<Argument::Dict>()) {
+    for (const auto& [key, item] : dict->items) {
+      for_each_size(key, visit);
+      for_each_size(item, visit);
+    }
+  }
+}
+
 /// Replaces every value id in `argument` by `map(id)`.
 template <class Map>
 void map_values(Argument& argument, const Map& map) {

@@ -61,6 +61,8 @@ class CallChecker {
     if (call_.name == "check_index" && !is_integral(inputs_[0].dtype))
       broken("indices are integers");
     if (call_.name == "copy") check_copy();
+    if (call_.name == "item") check_element();
+    if (call_.name == "nonzero") check_places();
     if (call_.name == "bernoulli") check_draw();
     if (call_.name == "branch") check_flag(inputs_[0]);
     if (call_.name == "while") check_flag(outputs_[0]);
@@ -122,6 +124,19 @@ class CallChecker {
       return broken("has windows that differ");
     for (std::size_t i = 0; i < from.rank(); ++i)
       same(from.sizes[i], to.sizes[i], "has windows that differ");
+  }
+
+  void check_element() {
+    if (inputs_[0].dtype != DType::int64 || !is_one(inputs_[0]))
+      broken("its element is not one int64");
+  }
+
+  void check_places() {
+    const Operand &marks = inputs_[0], &places = outputs_[0];
+    if (!is_boolean(marks.dtype) || marks.rank() != 1) return broken("looks at a row of booleans");
+    if (places.dtype != DType::int64 || places.rank() != 1) return broken("gives a row of int64");
+    if (marks.sizes[0] && places.sizes[0] && *places.sizes[0] > *marks.sizes[0])
+      broken("more places are wanted than there are");
   }
 
   static bool is_one(const Operand& operand) {

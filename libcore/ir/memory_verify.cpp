@@ -19,17 +19,22 @@ struct Range {
 class MemoryChecker {
  public:
   MemoryChecker(const Interface& interface, const std::vector<Buffer>& buffers,
-                const SymExpr& arena_bytes, const SizeValue& value, bool inputs)
+                const Arenas& arenas, const SizeValue& value, bool inputs)
       : interface_(interface),
         buffers_(buffers),
         value_(value),
         inputs_(inputs),
-        arena_bytes_(value(arena_bytes)) {}
+        decided_(arenas.decided),
+        arena_bytes_{value(arenas.bytes)} {
+    for (std::size_t i = 0; decided_ != nullptr && i < decided_->all().size(); ++i)
+      arena_bytes_.push_back(value(decided_->all()[i].memory));
+  }
 
   Result<void> run() const {
-    if (arena_bytes_ && *arena_bytes_ < 0) return broken("the arena has a negative length");
-    if (arena_bytes_ && *arena_bytes_ > kMaxMemoryBytes)
-      return broken("the arena is longer than any memory");
+    for (const auto& bytes : arena_bytes_) {
+      if (bytes && *bytes < 0) return broken("the arena has a negative length");
+      if (bytes && *bytes > kMaxMemoryBytes) return broken("the arena is longer than any memory");
+    }
     for (const Buffer& buffer : buffers_) {
       if (auto kept = check_kept(buffer); !kept) return kept;
       auto memory = memory_of(buffer);
@@ -102,11 +107,20 @@ class MemoryChecker {
       if (start && (*start < 0 || *start % 64 != 0)) {
         return unexpected(buffer, "does not start at a multiple of 64 bytes");
       }
-      if (start && arena_bytes_ && Wide{*start} + *bytes > *arena_bytes_) {
-        return unexpected(buffer, fmt::format("ends behind the arena of {} bytes", *arena_bytes_));
+      const auto arena = arena_bytes_of(buffer);
+      if (start && arena && Wide{*start} + *bytes > *arena) {
+        return unexpected(buffer, fmt::format("ends behind the arena of {} bytes", *arena));
       }
     }
     return std::optional(Range{0, *bytes});
+  }
+
+  /// The length of the arena that a temporary lies in.
+  std::optional<std::int64_t> arena_bytes_of(const Buffer& buffer) const {
+    if (decided_ == nullptr || decided_->empty()) return arena_bytes_.front();
+    const int decision =
+        decided_->decided_by(buffers_, static_cast<BufferId>(&buffer - buffers_.data()));
+    return arena_bytes_[static_cast<std::size_t>(decision + 1)];
   }
 
   Result<std::optional<Range>> input_memory(const Buffer& buffer) const {
@@ -127,7 +141,9 @@ class MemoryChecker {
   const std::vector<Buffer>& buffers_;
   const SizeValue& value_;
   bool inputs_;
-  std::optional<std::int64_t> arena_bytes_;
+  const DecidedSizes* decided_;
+  std::vector<std::optional<std::int64_t>>
+      arena_bytes_;  ///< the first one's, then the decided ones'
 };
 
 }  // namespace
@@ -146,8 +162,8 @@ SizeValue recorded_sizes(const std::vector<Symbol>& symbols) {
 }
 
 Result<void> verify_memory(const Interface& interface, const std::vector<Buffer>& buffers,
-                           const SymExpr& arena_bytes, const SizeValue& value, bool inputs) {
-  return MemoryChecker(interface, buffers, arena_bytes, value, inputs).run();
+                           const Arenas& arenas, const SizeValue& value, bool inputs) {
+  return MemoryChecker(interface, buffers, arenas, value, inputs).run();
 }
 
 }  // namespace penstock

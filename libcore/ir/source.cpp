@@ -56,6 +56,7 @@ bool needs_getattr(std::string_view name) {
 
 /// The text of a step that is reached from one base.
 std::string path_text(const SourceStep& step, const std::string& base) {
+  if (step.kind == SourceKind::decided) return step.name;
   for (NamedRoot row : kNamedRoots) {
     if (row.kind == step.kind) return fmt::format("{}[{}]", row.letter, quote(step.name));
   }
@@ -125,6 +126,7 @@ Told told(SourceKind kind) {
     case SourceKind::module:
     case SourceKind::attribute:
     case SourceKind::instance:
+    case SourceKind::decided:
       return Told::by_name;
     case SourceKind::dict_item:
     case SourceKind::number:

@@ -41,6 +41,8 @@ enum class SourceKind : std::uint8_t {
   number,      ///< a plain int or float: key; an operand of `computed`
   computed,    ///< what Python computes of numbers: NumberOp `index` of base and, if it takes two,
                ///< other
+  decided,     ///< a size that elements decide in the segment: the symbol `name`. Nothing is read
+               ///< there before, so that no guard stands on it
 };
 
 /// A path of steps, interned: equal paths have equal ids, so a fact is guarded once.

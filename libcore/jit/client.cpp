@@ -112,6 +112,17 @@ const Value* value_elsewhere(const Graph& graph, bool gradients) {
   return found == graph.values.end() ? nullptr : &*found;
 }
 
+/// A graph with these symbols could not be compiled: the next one has none that elements decide, or
+/// none at all.
+void refuse_sizes(const Interface& interface, record::ChangedNumbers& changed) {
+  const bool decides = std::ranges::any_of(
+      interface.symbols, [](const Symbol& symbol) { return symbol.source == kNoSource; });
+  if (decides)
+    changed.refuse_decided_sizes();
+  else
+    changed.refuse_sizes();
+}
+
 }  // namespace
 
 JitClient::JitClient(GraphCompiler& compiler, capture::EventSink& sink, VerdictMemory* verdicts,
@@ -124,13 +135,17 @@ Entry::Surroundings JitClient::surroundings() const {
   return {torch::region_backend(), backend_age_, torch::autocast_dtype()};
 }
 
+bool JitClient::is_tried(const Entry& entry) const {
+  return std::ranges::find(tried_, &entry) != tried_.end();
+}
+
 Entry* JitClient::find_fitting(Segment& segment, const python::Frame& frame,
                                const PendingLocals* pending) {
   auto& entries = segment.entries;
   const Entry::Surroundings now = surroundings();
   for (std::size_t i = 0; i < entries.size(); ++i) {
     Entry* entry = entries[i].get();
-    if (!entry->serves(now) || !entry->fits(frame, pending)) continue;
+    if (!entry->serves(now) || is_tried(*entry) || !entry->fits(frame, pending)) continue;
     // Another thread may have moved it while its guards were tested.
     const auto found =
         std::ranges::find(entries, entry, [](const auto& each) { return each.get(); });
@@ -147,6 +162,7 @@ Clock::time_point JitClient::profiled_since() const {
 
 Finish JitClient::finish_call(python::Frame& frame) {
   fitted_ = nullptr;  // of a frame that was not conducted then
+  tried_.clear();
   CodeSegments* segments = segments_of(frame.bytecode());
   if (segments == nullptr) return Finish::no;
   Segment* segment = segments->find(0);
@@ -175,6 +191,7 @@ Finish JitClient::finish_by(Entry& entry, python::Frame& frame, Clock::time_poin
   PyRef result = entry.run_direct(ran);
   if (ran != Ran::done) {
     note_failure(entry);
+    note_tried(entry, frame);
     // Raised: an input was written, but the result could not be made. The error is the call's.
     frame.attachment = nullptr;
     return ran == Ran::raised ? Finish::done : Finish::no;
@@ -189,6 +206,13 @@ Finish JitClient::finish_by(Entry& entry, python::Frame& frame, Clock::time_poin
 }
 
 Lookup JitClient::lookup(python::Frame& frame, bool over_branches) {
+  if (tried_frame_ != frame.raw()) tried_.clear();
+  Lookup answer = look_up(frame, over_branches);
+  tried_.clear();
+  return answer;
+}
+
+Lookup JitClient::look_up(python::Frame& frame, bool over_branches) {
   CodeSegments* segments = segments_of(frame.bytecode());
   Segment* segment = segments == nullptr ? nullptr : segments->find(frame.unit());
   if (segment == nullptr) return {};
@@ -225,6 +249,8 @@ Lookup JitClient::run(Segment& segment, Entry& entry, python::Frame& frame, bool
     const bool over = over_branches && next->takes_branch() && may_take_branch(frame);
     const Ran ran = next->run(frame, answer.value, pending, over);
     if (ran == Ran::refused) note_failure(*next);
+    if (ran == Ran::refused && !answer.branched && note_tried(*next, frame))
+      return run_other(segment, *next, frame, over_branches, called);
     if (ran == Ran::refused && answer.branched) break;  // it is looked up again, with real locals
     ++next->count->calls;
     if (ran == Ran::refused) return step(segment, &entry);
@@ -244,6 +270,23 @@ Lookup JitClient::run(Segment& segment, Entry& entry, python::Frame& frame, bool
   }
   if (!pending.settle(frame)) answer.found = Found::raised;
   return answer;
+}
+
+/// Whether elements decided a size that the entry, whose run failed, is not for.
+bool JitClient::note_tried(const Entry& entry, const python::Frame& frame) {
+  if (entry.failure().code != Code::PS0812) return false;
+  tried_.push_back(&entry);
+  tried_frame_ = frame.raw();
+  return true;
+}
+
+Lookup JitClient::run_other(Segment& segment, const Entry& entry, python::Frame& frame,
+                            bool over_branches, Clock::time_point called) {
+  ++entry.count->calls;
+  Entry* other = find_fitting(segment, frame);
+  if (other == nullptr) return miss(segment, frame);
+  if (!other->runs() || other->is_measured()) return step(segment, other);
+  return run(segment, *other, frame, over_branches, called);
 }
 
 void JitClient::stepped(const python::Frame& frame, bool whole) {
@@ -300,6 +343,15 @@ Lookup JitClient::miss(Segment& segment, python::Frame& frame) {
     Entry* entry = entries[i].get();
     if (!entry->serves(now)) continue;
     misfits.push_back({entry->id(), entry->explain(frame)});
+    if (!is_tried(*entry)) continue;
+    segment.start.changed().note_decided();
+    misfits.back().failed.push_back({GuardKind::condition,
+                                     {},
+                                     "the size that elements decide",
+                                     {},
+                                     entry->failure().message,
+                                     entry->failure().location,
+                                     {}});
   }
   segment.start.missed(std::move(misfits));
   if (has_room(segment)) {
@@ -400,7 +452,7 @@ void JitClient::install(Segment& segment, CapturedSegment recorded, EntryCount& 
     if (at_limit) segment.gave_up = true;
     if (!interface.symbols.empty() && !at_limit) {
       // The next call that fits no entry is recorded for its own sizes.
-      segment.start.changed().refuse_sizes();
+      refuse_sizes(interface, segment.start.changed());
       count.runs = 0;
       return sink_.restarted({interface.id,
                               "not compiled for sizes that change: " + given.error().message,

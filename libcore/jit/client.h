@@ -86,6 +86,13 @@ class JitClient final : public capture::SegmentClient, public capture::BackendCl
   capture::Lookup miss(Segment& segment, python::Frame& frame);
   capture::Lookup step(const Segment& segment, const Entry* entry) const;
   Entry::Surroundings surroundings() const;
+  capture::Lookup look_up(python::Frame& frame, bool over_branches);
+  bool is_tried(const Entry& entry) const;
+  bool note_tried(const Entry& entry, const python::Frame& frame);
+  /// Goes on where elements decide a size that the entry is not for: with another entry that fits,
+  /// or as a call that none fits.
+  capture::Lookup run_other(Segment& segment, const Entry& entry, python::Frame& frame,
+                            bool over_branches, std::chrono::steady_clock::time_point called);
   Entry* find_fitting(Segment& segment, const python::Frame& frame,
                       const PendingLocals* pending = nullptr);
   void install(Segment& segment, record::CapturedSegment recorded, EntryCount& count);
@@ -127,6 +134,9 @@ class JitClient final : public capture::SegmentClient, public capture::BackendCl
   std::unordered_set<std::string> told_;  // one message per code object and diagnostic
   // finish_call() found this entry to fit the frame, but it needs the frame linked: lookup() comes
   // next, and nothing runs between.
+  /// Entries that fitted the frame until elements decided another size than theirs.
+  std::vector<const Entry*> tried_;
+  const void* tried_frame_ = nullptr;
   const void* fitted_frame_ = nullptr;
   Entry* fitted_ = nullptr;
   EntryId finished_{-1};  // of the last call that finish_call() did

@@ -31,6 +31,7 @@ using Reference = void (*)(Evaluation&);
 #define PS_PRIM_check(name) reference::prim_##name
 #define PS_PRIM_draw(name) reference::prim_##name
 #define PS_PRIM_control(name) reference::prim_##name
+#define PS_PRIM_decide(name) reference::prim_##name
 
 constexpr Reference reference_of_view(OpId id) {
   return id == OpId::prim_flip ? reference::flip : reference::view;

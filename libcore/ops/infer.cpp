@@ -36,6 +36,8 @@ constexpr Rule prim_rule(OpId id, PrimGroup group) {
       return rules::prim_bernoulli;
     case PrimGroup::control:
       return rules::prim_control;
+    case PrimGroup::decide:
+      return rules::prim_decide;
     case PrimGroup::none:
       break;
   }

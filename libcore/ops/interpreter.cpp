@@ -5,6 +5,7 @@
 #include <unordered_map>
 
 #include "ir/call_location.h"
+#include "ir/decided_sizes.h"
 #include "ir/subgraphs.h"
 #include "ops/evaluate.h"
 
@@ -97,7 +98,22 @@ class Interpreter {
       HostTensor& value = values_[node.results[r]] = std::move((*results)[r]);
       if (made_) made_(node.results[r], value);
     }
-    return {};
+    return node.op == "prim.item" ? decide(node) : Result<void>();
+  }
+
+  /// The element that the node gave is a size from now on.
+  Result<void> decide(const Node& node) {
+    const ValueId result = node.results.front();
+    const HostTensor& element = values_[result];
+    const SymExpr& size = graph_.values[result].expression;
+    DecidedSize decided{0, std::string(size.symbol_name()), size, 0};
+    const std::int64_t number = element.integer_at(element.offset);
+    const bool fresh = !decided.symbol.empty() && bindings_.emplace(decided.symbol, number).second;
+    if (!fresh) decided.symbol.clear();
+    const auto known = [&](const SymExpr& expression) {
+      return expression.evaluate([&](std::string_view name) { return this->number(name); });
+    };
+    return check_decided(graph_.interface, decided, number, known);
   }
 
   Result<std::vector<HostTensor>> compute(const Node& node) const {

@@ -22,6 +22,7 @@ constexpr OpFamily family_of(PrimGroup group) {
       return OpFamily::reduction;
     case PrimGroup::index:
     case PrimGroup::check:
+    case PrimGroup::decide:
       return OpFamily::index;
     case PrimGroup::create:
       return OpFamily::create;
@@ -85,9 +86,9 @@ constexpr std::string_view kFamilyNames[] = {
     "pointwise", "activation",  "cast", "in_place", "reduction", "norm",
     "matmul",    "recurrent",   "view", "join",     "create",    "index",
     "loss",      "convolution", "pool", "resample", "random",    "effect"};
-constexpr std::string_view kGroupNames[] = {"none",   "unary",  "binary", "ternary", "cast",
-                                            "view",   "join",   "reduce", "scan",    "index",
-                                            "create", "effect", "check",  "draw",    "control"};
+constexpr std::string_view kGroupNames[] = {
+    "none", "unary", "binary", "ternary", "cast",  "view", "join",    "reduce",
+    "scan", "index", "create", "effect",  "check", "draw", "control", "decide"};
 
 /// "aten.add_.Tensor" → "aten.add.Tensor"; "aten.__iand__.Tensor" → "aten.__and__.Tensor".
 std::string functional_name(std::string_view name) {

@@ -72,6 +72,7 @@ enum class PrimGroup : std::uint8_t {
   check,
   draw,
   control,
+  decide,
 };
 std::string_view to_string(PrimGroup group);
 

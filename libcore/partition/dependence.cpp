@@ -1,8 +1,12 @@
 // Edges, besides uses of values: a copy_ writes an input in place, so whatever reads that input or
 // a view of it goes first, and a write waits for the one before it; random ops keep their order,
 // for they draw from one stream. Checks of indices that no random number decides go before the
-// first of them: a run that fails is done again by torch, which draws anew.
+// first of them: a run that fails is done again by torch, which draws anew. What mentions a size
+// that elements decide stands behind the prim.item that does, and so does every write: a run may
+// end there.
 #include "partition/dependence.h"
+
+#include <string>
 
 #include "ops/draws.h"
 #include "ops/op.h"
@@ -19,6 +23,7 @@ class DependenceGraph {
     memory_of_.resize(graph.values.size());
     for (ValueId id = 0; id < graph.values.size(); ++id) memory_of_[id] = id;
     readers_.resize(graph.values.size());
+    deciders_ = deciders_of(graph);
     drawn_.resize(graph.values.size());
     for (std::size_t i = 0; i < graph.nodes.size(); ++i) add(static_cast<std::int32_t>(i));
     for (std::int32_t check : checks_) edge(check, first_random_);
@@ -52,6 +57,7 @@ class DependenceGraph {
       for (std::int32_t reader : readers_[written]) edge(reader, position);
       readers_[written].assign(1, position);
     }
+    wait_for_sizes(position, written != kNoValue);
     if (ops::draws(node)) {
       edge(last_random_, position);
       last_random_ = position;
@@ -59,6 +65,22 @@ class DependenceGraph {
     }
     note_draws(position, op);
     define_results(position, op);
+  }
+
+  /// Edges from what decides the sizes that a node mentions; from all where it writes, or runs a
+  /// subgraph, which may mention any.
+  void wait_for_sizes(std::int32_t position, bool writes) {
+    if (deciders_.empty()) return;
+    const Node& node = graph_.nodes[position];
+    const ops::OpFacts* op = ops::find_op(node.op);
+    if (writes || (op != nullptr && op->group == ops::PrimGroup::control)) {
+      for (const auto& [symbol, decider] : deciders_) {
+        if (decider < position) edge(decider, position);
+      }
+      return;
+    }
+    for_each_decider(graph_, node, deciders_,
+                     [&](std::int32_t decider) { edge(decider, position); });
   }
 
   /// What random numbers decide, and the checks that they do not.
@@ -87,13 +109,50 @@ class DependenceGraph {
   Edges successors_;
   std::vector<std::int32_t> maker_;
   std::vector<ValueId> memory_of_;  ///< the value that a view shows; the value itself for others
-  Edges readers_;                   ///< by memory: nodes that read it since its last write
+  Deciders deciders_;
+  Edges readers_;  ///< by memory: nodes that read it since its last write
   std::int32_t first_random_ = -1, last_random_ = -1;
   std::vector<bool> drawn_;           ///< by value: random numbers decide it
   std::vector<std::int32_t> checks_;  ///< that they do not decide
 };
 
 }  // namespace
+
+Deciders deciders_of(const Graph& graph) {
+  Deciders deciders;
+  for (std::size_t i = 0; i < graph.nodes.size(); ++i) {
+    const Node& node = graph.nodes[i];
+    if (node.op != "prim.item") continue;
+    const SymExpr& size = graph.values[node.results.front()].expression;
+    deciders.emplace(size.is_constant() ? "=" + std::to_string(i) : size.symbol_name(),
+                     static_cast<std::int32_t>(i));
+  }
+  return deciders;
+}
+
+void for_each_decider(const Graph& graph, const Node& node, const Deciders& deciders,
+                      const std::function<void(std::int32_t)>& visit) {
+  const auto see = [&](const SymExpr& size) {
+    if (size.is_constant()) return;
+    size.for_each_symbol([&](std::string_view name) {
+      const auto found = deciders.find(name);
+      if (found != deciders.end()) visit(found->second);
+    });
+  };
+  for (const NamedArgument& argument : node.args) {
+    for_each_size(argument.value, see);
+    for_each_value(argument.value, [&](ValueId id) {
+      if (graph.values[id].is_scalar) see(graph.values[id].expression);
+    });
+  }
+  for (const ValueId id : node.results) {
+    const Value& value = graph.values[id];
+    if (value.is_scalar) see(value.expression);
+    for (const SymExpr& size : value.type.sizes) see(size);
+    for (const SymExpr& stride : value.type.strides) see(stride);
+    see(value.type.storage_offset);
+  }
+}
 
 Edges successors_of(const Graph& graph) {
   return DependenceGraph(graph).take();

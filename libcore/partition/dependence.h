@@ -1,6 +1,9 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <map>
+#include <string>
 #include <vector>
 
 #include "ir/graph.h"
@@ -15,5 +18,13 @@ Edges successors_of(const Graph& graph);
 
 /// The same edges, by the node that they lead to.
 Edges reversed(const Edges& edges);
+
+/// The nodes that decide sizes (prim.item), by symbol; those that only compare one with a number go
+/// by a name that no symbol has.
+using Deciders = std::map<std::string, std::int32_t, std::less<>>;
+Deciders deciders_of(const Graph& graph);
+/// Calls `visit` with the position of each node that decides a size which `node` mentions.
+void for_each_decider(const Graph& graph, const Node& node, const Deciders& deciders,
+                      const std::function<void(std::int32_t)>& visit);
 
 }  // namespace penstock::partition

@@ -74,14 +74,29 @@ std::vector<std::int32_t> with_early_checks(const Graph& graph,
     return graph.nodes[node].op == "prim.check_index";
   };
   std::vector<std::int32_t> result;
-  std::vector<std::vector<std::int32_t>> checks(graph.values.size());  ///< by what they look at
+  std::vector<std::vector<std::int32_t>> checks(graph.values.size());  ///< by what they wait for
+  const Deciders deciders = deciders_of(graph);
+  std::vector<std::int32_t> maker(graph.values.size(), -1), place(graph.nodes.size());
+  for (std::size_t i = 0; i < order.size(); ++i) {
+    place[order[i]] = static_cast<std::int32_t>(i);
+    for (ValueId made : graph.nodes[order[i]].results) maker[made] = order[i];
+  }
+  // Of what it looks at and what decides the sizes that it compares with, what comes last.
+  const auto waits_for = [&](std::int32_t check, ValueId looked_at) {
+    ValueId last = looked_at;
+    for_each_decider(graph, graph.nodes[check], deciders, [&](std::int32_t decider) {
+      if (maker[last] < 0 || place[decider] > place[maker[last]])
+        last = graph.nodes[decider].results.front();
+    });
+    return last;
+  };
   const auto add_checks = [&](ValueId value) {
     result.insert(result.end(), checks[value].begin(), checks[value].end());
   };
   for (std::int32_t node : order) {
     if (!is_check(node)) continue;
     for_each_value(*find_argument(graph.nodes[node], "self"),
-                   [&](ValueId id) { checks[id].push_back(node); });
+                   [&](ValueId id) { checks[waits_for(node, id)].push_back(node); });
   }
   for (ValueId input = 0; input < graph.interface.inputs.size(); ++input) add_checks(input);
   for (std::int32_t node : order) {

@@ -82,7 +82,9 @@ class ChainFinder {
   void add(std::size_t position) {
     const Node& node = graph_.nodes[position];
     const ops::OpFacts* op = ops::find_op(node.op);
-    bool settled = op && op->is_prim() && op->group != ops::PrimGroup::effect, reads = false;
+    bool settled = op && op->is_prim() && op->group != ops::PrimGroup::effect &&
+                   op->group != ops::PrimGroup::decide,
+         reads = false;
     for (const NamedArgument& argument : node.args) {
       for_each_value(argument.value, [&](ValueId id) {
         ++uses_[id];

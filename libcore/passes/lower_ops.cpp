@@ -6,6 +6,7 @@
 #include "ops/op.h"
 #include "passes/core_passes.h"
 #include "passes/decompose/composites.h"
+#include "passes/decompose/decided_sizes.h"
 
 namespace penstock::passes {
 
@@ -84,14 +85,32 @@ class Lowering {
  private:
   /// Takes `node` apart and lets the parts stand for its results.
   void lower(Node node) {
+    if (decides_size(node, rewrite_.graph())) {
+      const auto results = take_composite(node);
+      return finish(node, results.value_or(std::vector<ValueId>{}));
+    }
     const OpFacts* op = find_op(node.op);
     if (!op) return lower_unknown(std::move(node));
+    if (op->id == OpId::item_default || op->id == OpId::internal_local_scalar_dense_default)
+      return lower_item(*op, std::move(node));
     if (op->family == OpFamily::in_place) return lower_in_place(*op, node);
     if (rewrite_.keeps_whole(node) || stays_whole_on_device(rewrite_, *op, node))
       return rewrite_.keep(std::move(node));
     check_indices(rewrite_, *op, node);
     std::vector<ValueId> results = take_apart(*op, node);
     finish(node, results);
+  }
+
+  /// A size that the element decides; another number stays torch's.
+  void lower_item(const OpFacts& op, Node node) {
+    if (node.results.empty() || !rewrite_.graph().values[node.results.front()].is_scalar)
+      return rewrite_.keep(std::move(node));
+    Decomposition d(op, node, rewrite_, {});
+    d.set_decided(rewrite_.graph().values[node.results.front()].expression);
+    const ValueId item = d.decide(d.convert(d.reshape(d.value("self"), {}), DType::int64));
+    if (d.failed()) return rewrite_.fail(*d.error());
+    take_name(node.results.front(), item);
+    rewrite_.replace(node.results.front(), item);
   }
 
   /// The values that compute the results of `node`; empty when the op stays as it is: it is opaque,
@@ -297,7 +316,9 @@ class Lowering {
   /// would be other than torch's: strides too, as no rule says them and views behind count on them.
   std::optional<std::vector<ValueId>> take_composite(const Node& node) {
     const Composite* composite = find_composite(node.op);
-    if (composite == nullptr || rewrite_.keeps_whole(node)) return std::nullopt;
+    if (composite == nullptr) return std::nullopt;
+    // Of what decides a size the parts have derivatives.
+    if (rewrite_.keeps_whole(node) && !decides_size(node, rewrite_.graph())) return std::nullopt;
     if (has_complex(node) || rewrite_.failed()) return std::nullopt;
     for (ValueId result : node.results) {
       if (rewrite_.type(result).device != "cpu") return std::nullopt;
@@ -305,6 +326,11 @@ class Lowering {
     const OpFacts facts = facts_of(*composite);
     const Rewrite::Mark before = rewrite_.mark();
     Decomposition decomposition(facts, node, rewrite_, composite->detail);
+    if (decides_size(node, rewrite_.graph())) {
+      const auto size = decided_size(node, rewrite_.graph());
+      if (!size) return std::nullopt;
+      decomposition.set_decided(*size);
+    }
     composite->function(decomposition);
     std::vector<ValueId> results = decomposition.results();
     bool whole = !decomposition.failed() && !rewrite_.failed() && !decomposition.kept() &&

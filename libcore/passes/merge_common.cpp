@@ -16,7 +16,8 @@ namespace {
 bool is_pure(const Node& node) {
   const ops::OpFacts* op = ops::find_op(node.op);
   if (!op || node.results.empty()) return false;
-  return !op->has(ops::kMutates) && !ops::draws(node);
+  // A size that is decided twice goes by two symbols.
+  return !op->has(ops::kMutates) && !ops::draws(node) && op->id != ops::OpId::prim_item;
 }
 
 /// By node of a joint graph: whether derivatives alone need it, and it reads memory that the

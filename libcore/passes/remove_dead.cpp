@@ -9,7 +9,8 @@ namespace {
 /// Whether a node does something besides giving its results. An op that nobody knows may.
 bool has_effect(const Node& node) {
   const ops::OpFacts* op = ops::find_op(node.op);
-  return !op || op->has(ops::kMutates) || ops::draws(node) || op->group == ops::PrimGroup::check;
+  return !op || op->has(ops::kMutates) || ops::draws(node) || op->group == ops::PrimGroup::check ||
+         op->id == ops::OpId::prim_item;
 }
 
 std::vector<bool> needed_nodes(const Graph& graph, std::vector<bool>& needed) {

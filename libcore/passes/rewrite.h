@@ -60,6 +60,11 @@ class Rewrite {
                                std::vector<TensorType> types);
   /// The same for an op with one result.
   ValueId emit_one(std::string_view op, std::vector<NamedArgument> args);
+  /// The value, an int64 that a node of prim.item gives, is that size.
+  void make_size(ValueId value, SymExpr size) {
+    graph_.values[value].is_scalar = true;
+    graph_.values[value].expression = std::move(size);
+  }
   /// Says which ops stay whole for derivatives; null: none.
   void keep_whole(KeepsWhole keeps) { keeps_whole_ = keeps; }
   /// Whether derivatives of the graph are still to be made.

@@ -201,9 +201,18 @@ class Settling {
       case ops::PrimGroup::index:
         if (op.id == OpId::prim_scatter) return either(of(node, "self"), of(node, "src"));
         return op.id == OpId::prim_scatter_add ? std::nullopt : of(node, "self");
+      case ops::PrimGroup::decide:
+        return of_places(node);
       default:
         return std::nullopt;
     }
+  }
+
+  /// Of prim.nonzero: places in a row.
+  MaybeBounds of_places(const Node& node) const {
+    const ValueId self = operand_value(node, "self");
+    const TensorType& row = rewrite_.type(self);
+    return row.rank() == 1 ? MaybeBounds({0, row.sizes.front() - 1}) : std::nullopt;
   }
 
   MaybeBounds of_iota(const Node& node) const {

@@ -21,6 +21,12 @@ class ChangedNumbers {
   /// Sizes of tensors stay constants: a graph with symbols could not be compiled.
   void refuse_sizes() { refuses_sizes_ = true; }
   bool refuses_sizes() const { return refuses_sizes_; }
+  /// Sizes that elements decide end the segment: no graph could be compiled with them, or each call
+  /// decides other ones than the entries before are for.
+  void refuse_decided_sizes() { decided_ = kMostDecided; }
+  bool refuses_decided_sizes() const { return decided_ >= kMostDecided; }
+  /// An entry was not for the size that elements decided, and the call is recorded.
+  void note_decided() { ++decided_; }
 
   /// True if an entry whose `failed` guards sent a call to a new recording is of no use beside what
   /// was recorded: all of them asked for numbers that are inputs now.
@@ -44,7 +50,11 @@ class ChangedNumbers {
   bool knows_failures() const { return !never_.empty(); }
 
  private:
+  /// None, one and more of each of a few sizes are entries of their own.
+  static constexpr int kMostDecided = 12;
+
   bool refuses_sizes_ = false;
+  int decided_ = 0;
   std::unordered_set<std::string> sources_;  ///< as SourceTable::text writes them
   std::unordered_map<std::string, std::string>
       never_;  ///< guards by kind and source, and how reports print them

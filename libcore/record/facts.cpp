@@ -253,12 +253,11 @@ std::optional<bool> Facts::consume_truth(Operand operand) {
         !PyUnicode_CheckExact(object)) {
       return consume(operand) ? real_truth() : std::nullopt;
     }
-    if (is_sourced) {
-      const auto truth = real_truth();
-      add_guard(GuardKind::truth, operand.shadow.index, *truth);
-      return truth;
-    }
-    return real_truth();
+    if (is_sourced && walk_.recorder.guards().is_decided(operand.shadow.index))
+      return decided_truth(operand);
+    const auto truth = real_truth();
+    if (is_sourced) add_guard(GuardKind::truth, operand.shadow.index, *truth);
+    return truth;
   }
   if (has_list_slots(object) || has_tuple_slots(object)) {
     walk_.objects.items(operand);
@@ -281,6 +280,17 @@ std::optional<bool> Facts::consume_truth(Operand operand) {
   if (!is_always_true(Py_TYPE(object))) return refuse();
   if (!consume_type(operand)) return std::nullopt;
   return true;
+}
+
+std::optional<bool> Facts::decided_truth(Operand size) {
+  const auto expression = walk_.sizes.decided_expression(size.shadow.index);
+  const auto truth =
+      expression
+          ? walk_.recorder.sizes().decide({*expression, Condition::Relation::not_equal, SymExpr(0)})
+          : std::nullopt;
+  if (!truth)
+    walk_.verdict.broke(Code::PS0301, "the branch depends on the elements of a tensor", true);
+  return truth;
 }
 
 bool Facts::is_known_tensor(Operand operand) const {

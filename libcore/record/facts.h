@@ -32,6 +32,8 @@ class Facts {
   bool consume_hashed(Operand operand);
   /// The operand's truth, guarded; an empty result with the reason set when it is data.
   std::optional<bool> consume_truth(Operand operand);
+  /// Whether a size that elements decide is not 0.
+  std::optional<bool> decided_truth(Operand size);
   /// True for a tensor whose elements are the same whenever the segment runs.
   bool is_known_tensor(Operand operand) const;
   /// Guards that nothing of the operand's type changes: what was looked up in it stays true.

@@ -28,12 +28,21 @@ std::string identity_of(const Guard& guard) {
 }  // namespace
 
 SourceId RecordedGuards::source(SourceStep step) {
+  const bool decided =
+      step.kind == SourceKind::decided ||
+      (step.kind == SourceKind::computed && (is_decided(step.base) || is_decided(step.other)));
   const SourceId id = interface_.sources.intern(std::move(step));
+  if (decided) decided_.insert(id);
   if (changed_ != nullptr && changed_->knows_failures()) refuse(changed_->never_loads(text(id)));
   return id;
 }
 
 void RecordedGuards::add(Guard guard, const std::function<Location()>& location) {
+  if (is_decided(guard.source)) {
+    const bool always = guard.kind == GuardKind::type_is || guard.kind == GuardKind::not_none;
+    if (!always && !unholdable_) unholdable_ = "a size that elements decide, " + text(guard.source);
+    return;
+  }
   // What is expected of a live object follows from which object it is.
   const bool is_new = guard.live >= 0
                           ? live_facts_.insert({guard.kind, guard.source, guard.live}).second

@@ -36,6 +36,9 @@ class RecordedGuards {
   void add(Guard guard, const std::function<Location()>& location);
   /// Whether a guard on that object stands, or none is needed.
   bool stands(GuardKind kind, SourceId source, PyObject* object) const;
+  /// Whether elements decide the number at a source, or one that it is computed of: it is an int
+  /// that no guard can stand on.
+  bool is_decided(SourceId id) const { return decided_.contains(id); }
   /// The fact holds in every call, by a rule of the language: no guard is added for it.
   void always_holds(GuardKind kind, SourceId source, PyObject* object) {
     live_facts_.insert({kind, source, live(object)});
@@ -68,6 +71,7 @@ class RecordedGuards {
     };
   };
   std::unordered_set<LiveFact, LiveFact::Hash> live_facts_;  ///< guarded already, or always true
+  std::unordered_set<SourceId> decided_;
   std::unordered_set<std::string> facts_;  ///< guarded already, without a live object
 
   Interface& interface_;

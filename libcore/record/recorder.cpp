@@ -6,6 +6,7 @@
 #include "ir/argument_text.h"
 #include "ir/subgraphs.h"
 #include "ops/op.h"
+#include "passes/decompose/decided_sizes.h"
 #include "python/literal.h"
 #include "record/input_name.h"
 #include "torch/tensor_facts.h"
@@ -252,7 +253,7 @@ void Recorder::add_node(const std::string& op, std::vector<NamedArgument> args,
   std::int64_t bytes = 0;
   for (const TensorType& type : types) bytes += known_bytes(type);
   std::vector<TensorType> symbolic;
-  if (sizes_.any()) infer_sizes(node, symbolic = types);
+  if (sizes_.any() || passes::decides_size(node, graph_)) infer_sizes(node, symbolic = types);
   for (const TensorType& type : symbolic.empty() ? types : symbolic) {
     node.results.push_back(new_value(stem, type));
   }

@@ -34,6 +34,8 @@ class Sizes {
   /// `as_size`: it says how large something is, so numbers that change become symbols too.
   std::optional<SymExpr> expression_of(Operand number, bool as_size);
   Shadow size_shadow(const SymExpr& size);
+  /// The expression of a number that elements decide (RecordedGuards::is_decided).
+  std::optional<SymExpr> decided_expression(SourceId number) { return expression_of(number, true); }
   /// The truth of a comparison of sizes, guarded if it depends on them; nothing when they are none.
   std::optional<bool> compare_sizes(NumberOp op, Operand left, Operand right);
   /// Holds the segment to inputs that lie where they do in the storage of `tensor`: they may lie
@@ -47,8 +49,9 @@ class Sizes {
   /// True for a number that changes from call to call, and for what is computed of one.
   bool is_followed(Operand number);
   bool is_computed(Operand operand) const;
-  /// True for a number that is an element of a tensor, or computed of one.
-  bool is_element(SourceId number) const { return of_elements_.contains(number); }
+  /// True for a number that is an element of a tensor, or a size that elements decide, or computed
+  /// of one.
+  bool is_element(SourceId number) const;
   /// The number that the tensor at this source holds.
   SourceId element(SourceId tensor);
   /// Remembers the object for a number that is no size of a tensor.

@@ -8,6 +8,7 @@
 #include "ops/op.h"
 #include "ops/rules/opaque.h"
 #include "passes/decompose/composite_sizes.h"
+#include "passes/decompose/decided_sizes.h"
 #include "python/object.h"
 #include "record/declared.h"
 #include "record/input_name.h"
@@ -177,6 +178,10 @@ bool SymbolicSizes::takes_numbers() const {
   return policy_ != DynamicSizes::off && (changed_ == nullptr || !changed_->refuses_sizes());
 }
 
+bool SymbolicSizes::decides_sizes() const {
+  return takes_numbers() && (changed_ == nullptr || !changed_->refuses_decided_sizes());
+}
+
 std::optional<SymExpr> SymbolicSizes::name_number(std::int64_t number, SourceId source) {
   if (number < 2 || !takes_numbers()) return std::nullopt;
   const std::string name = "s" + std::to_string(interface_.symbols.size());
@@ -290,7 +295,35 @@ void SymbolicSizes::keep_from_empty(const TensorType& type) {
   }
 }
 
+SymExpr SymbolicSizes::name_element(std::int64_t size) {
+  if (size < 2) return size;
+  const std::string name = "u" + std::to_string(interface_.symbols.size());
+  add_symbol(name, size, kNoSource);
+  return SymExpr::symbol(name);
+}
+
+void SymbolicSizes::name_decided(const Node& node, const Graph& graph,
+                                 std::vector<TensorType>& types) {
+  const auto at = passes::decided_dim(node, graph);
+  if (!at || at->result >= types.size() || at->dim >= types[at->result].rank()) return;
+  const std::int64_t size = *types[at->result].sizes[at->dim].constant();
+  const SymExpr decided = name_element(size);
+  const std::size_t before = interface_.guards.size();
+  auto sized = passes::decided_results(node, graph, {decided, size});
+  if (!sized || !replaces(sized->types, types)) return specialise(decided);
+  for (const Condition& condition : sized->conditions) shapes_.decide(condition);
+  for (std::size_t i = 0; i < types.size(); ++i) {
+    types[i].sizes = std::move(sized->types[i].sizes);
+    for (std::size_t dim = 0; dim < types[i].rank(); ++dim) {
+      if (!sized->types[i].strides[dim].is_constant())
+        types[i].strides[dim] = sized->types[i].strides[dim];
+    }
+  }
+  locate(before);
+}
+
 void SymbolicSizes::infer(const Node& node, const Graph& graph, std::vector<TensorType>& types) {
+  if (passes::decides_size(node, graph)) return name_decided(node, graph, types);
   if (!any()) return;
   std::vector<const TensorType*> given;
   bool symbolic = false;
@@ -337,6 +370,33 @@ void SymbolicSizes::infer(const Node& node, const Graph& graph, std::vector<Tens
 
 namespace {
 
+void for_each_expression(Recipe& recipe, const std::function<void(SymExpr&)>& visit) {
+  if (recipe.kind == Recipe::Kind::symbol) {
+    visit(recipe.expression);
+    if (const auto plain = recipe.expression.constant()) {
+      recipe.kind = Recipe::Kind::literal;
+      recipe.literal = *plain;
+    }
+  }
+  for (Recipe& item : recipe.items) for_each_expression(item, visit);
+}
+
+/// The recipes of an interface.
+void for_each_recipe(Interface& interface, const std::function<void(Recipe&)>& visit) {
+  const auto restore = [&](std::vector<Restore>& records) {
+    for (Restore& record : records) {
+      for (Recipe* recipe : {&record.target, &record.key, &record.value}) visit(*recipe);
+    }
+  };
+  visit(interface.returns);
+  for (Recipe& object : interface.objects) visit(object);
+  restore(interface.restore);
+  for (InlinedFrame& frame : interface.frames) {
+    visit(frame.function);
+    restore(frame.restore);
+  }
+}
+
 /// Puts what `value_of` gives in the place of symbols. Guards on sizes that hold by themselves then
 /// go.
 void substitute(Graph& graph,
@@ -356,6 +416,7 @@ void substitute(Graph& graph,
   Interface& interface = graph.interface;
   for (Input& input : interface.inputs) for_each_expression(input.type, replace);
   for (Output& output : interface.outputs) for_each_expression(output.type, replace);
+  for_each_recipe(interface, [&](Recipe& recipe) { for_each_expression(recipe, replace); });
   for (Guard& guard : interface.guards) {
     if (guard.tensor) for_each_expression(*guard.tensor, replace);
     if (!guard.condition) continue;
@@ -403,7 +464,8 @@ void SymbolicSizes::make_constant(Graph& graph) {
   });
   for (const Symbol& symbol : interface_.symbols) {
     const auto found = specialised_.find(symbol.name);
-    if (found == specialised_.end()) continue;
+    // Of one that elements decide the run says whether it is that number.
+    if (found == specialised_.end() || symbol.source == kNoSource) continue;
     interface_.guards.push_back(
         {GuardKind::equals, symbol.source, kNoSource, *symbol.hint, {}, {}, found->second, -1});
   }
@@ -424,8 +486,11 @@ void SymbolicSizes::make_equal(Graph& graph) {
     const int at = equal ? order(equal->symbol) : -1;
     // A number of the program is read where it is; a size that was declared stays apart, so that
     // who declared it learns which line asks.
-    const bool is_size = at >= 0 && declaration(equal->symbol) == nullptr &&
-                         interface_.sources[interface_.symbols[at].source].kind == SourceKind::size;
+    // Where elements decide a size that has to be another one, the run compares the two.
+    const SourceId source = at >= 0 ? interface_.symbols[at].source : kNoSource;
+    const bool is_size =
+        at >= 0 && declaration(equal->symbol) == nullptr &&
+        (source == kNoSource || interface_.sources[source].kind == SourceKind::size);
     if (!is_size) {
       ++i;
       continue;

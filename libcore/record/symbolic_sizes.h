@@ -51,6 +51,8 @@ class SymbolicSizes {
   bool any() const { return !interface_.symbols.empty(); }
   /// True if numbers of the program may be symbols.
   bool takes_numbers() const;
+  /// True if elements may decide sizes.
+  bool decides_sizes() const;
   /// True if a size of the tensor, reached by `source`, is to be a symbol.
   bool wants(PyObject* tensor, const TensorType& type, SourceId source) const;
   /// True if tensors of other sizes have come by the source.
@@ -60,6 +62,8 @@ class SymbolicSizes {
   /// A symbol for a number of the program that says how large something is, other than any before.
   /// Nothing for one that stays a constant: 0, 1, negative, or symbols are not wanted.
   std::optional<SymExpr> name_number(std::int64_t number, SourceId source);
+  /// What elements decide to be `size`: a symbol that no input gives, or a number less than two.
+  SymExpr name_element(std::int64_t size);
   /// The types of a node's results by its shape rule. `types` holds the real ones: their sizes,
   /// strides and offsets are replaced where they depend on symbols. `node` is not in `graph` yet.
   void infer(const Node& node, const Graph& graph, std::vector<TensorType>& types);
@@ -70,7 +74,7 @@ class SymbolicSizes {
   void specialise(const TensorType& type);
   /// The value in this recording.
   std::optional<std::int64_t> value(const SymExpr& expression) const;
-  /// Where a symbol's value is read.
+  /// Where a symbol's value is read; kNoSource for one that elements decide.
   SourceId source_of(std::string_view symbol) const;
   /// Puts constants in the place of the symbols that were specialised, and what a guard says that
   /// others are equal to in theirs.
@@ -83,6 +87,9 @@ class SymbolicSizes {
   void add_symbol(const std::string& name, std::int64_t value, SourceId source);
   void make_constant(Graph& graph);
   void make_equal(Graph& graph);
+  /// The types of a node whose results are as large as elements say: a size of at least two is a
+  /// symbol that the graph decides, which is none of an input's.
+  void name_decided(const Node& node, const Graph& graph, std::vector<TensorType>& types);
   bool infer_parts(const Node& node, const Graph& graph, std::vector<TensorType>& types);
   void keep_from_empty(const TensorType& type);
   bool replaces(const std::vector<TensorType>& inferred,

@@ -9,6 +9,7 @@
 #include "runtime/copy.h"
 #include "runtime/executor_state.h"
 #include "runtime/index_check.h"
+#include "runtime/marked_places.h"
 #include "runtime/perf_map.h"
 #include "runtime/shared_object.h"
 
@@ -78,8 +79,9 @@ Result<void> Executor::State::load(BlobSource& blobs) {
   for (const BundleStep& step : bundle.steps) {
     kernels |= std::holds_alternative<KernelCall>(step);
     if (auto* call = std::get_if<LibraryCall>(&step))
-      library_calls |=
-          !is_index_check(*call) && !is_copy(*call) && !is_draw(*call) && !control_step_of(*call);
+      library_calls |= !is_index_check(*call) && !is_copy(*call) && !is_draw(*call) &&
+                       !finds_marked_places(*call) && !control_step_of(*call) &&
+                       !decided_size_of(*call, 0);
     if (auto* call = std::get_if<FallbackCall>(&step); call != nullptr && fallback == nullptr) {
       auto needed = failure(Code::PS0801, call->op + " needs torch" +
                                               (call->reason.empty() ? "" : ": " + call->reason));
@@ -114,6 +116,9 @@ Result<void> Executor::State::load(BlobSource& blobs) {
     if (!library) return tl::unexpected(library.error());
     runtime->library = std::move(*library);
   }
+  auto parts = decided_parts(bundle);
+  if (!parts) return tl::unexpected(parts.error());
+  decided = std::move(*parts);
   if (auto found = find_memory(blobs); !found) return found;
   auto bound = bind_symbols(bundle);
   if (!bound) return tl::unexpected(bound.error());
@@ -141,7 +146,8 @@ Result<void> Executor::State::find_memory(BlobSource& blobs) {
         if (!there) return tl::unexpected(std::move(there.error()));
         data = *there;
       }
-    } else if (buffer.kind != Buffer::Kind::view && buffer.kind != Buffer::Kind::scratch) {
+    } else if (buffer.kind != Buffer::Kind::view && buffer.kind != Buffer::Kind::scratch &&
+               decided.buffer_part[i] < 0) {
       sources.push_back({static_cast<BufferId>(i), buffer.kind, buffer.index});
     }
     memories.push_back(const_cast<void*>(data));
@@ -160,7 +166,7 @@ Result<Plan*> Executor::State::plan_for(std::span<const TensorArgument> inputs) 
   symbols.clear();
   for (const SymbolBinding& binding : bindings) symbols.push_back(bound_value(binding, inputs));
   for (std::size_t i = 0; i < plans.size(); ++i) {
-    if (plans[i]->symbols != symbols) continue;
+    if (plans[i]->bound != symbols) continue;
     std::rotate(plans.begin(), plans.begin() + static_cast<std::ptrdiff_t>(i),
                 plans.begin() + static_cast<std::ptrdiff_t>(i) + 1);
     return plans.front().get();
@@ -341,15 +347,17 @@ Result<void> check_awaited(const Runtime& runtime, std::int64_t turn, std::int64
 }  // namespace
 
 /// Whether all got through, as run_step; those that may not run twice do so in any case.
-Result<bool> Executor::State::run_steps(Plan& plan, std::span<const TensorArgument> inputs,
-                                        char* scratch, int threads, bool prepared,
-                                        bool may_start_again, std::vector<StepTime>* times) {
+Result<bool> Executor::State::run_steps(Plan& plan, const RunCall& call) {
   const auto run = [&](std::size_t i) -> Result<bool> {
-    if (prepared && plan.steps[i].prepares) return true;
-    const std::int64_t start = times == nullptr ? 0 : now_ns();
-    const bool may = may_start_again && i < plan.repeatable;
-    auto done = run_step(plan.steps[i], plan, inputs, scratch, threads, may);
-    if (times != nullptr) (*times)[i].nanoseconds += now_ns() - start;
+    if (call.prepared && plan.steps[i].prepares) return true;
+    const std::int64_t start = call.times == nullptr ? 0 : now_ns();
+    const bool may = call.may_start_again && i < plan.repeatable;
+    auto done = run_step(plan.steps[i], plan, call.inputs, call.scratch(), call.threads, may);
+    if (const std::int32_t part = decided.decides[i]; done && *done && part >= 0) {
+      if (auto known = decide(plan, static_cast<std::size_t>(part), call); !known)
+        done = tl::unexpected(std::move(known.error()));
+    }
+    if (call.times != nullptr) (*call.times)[i].nanoseconds += now_ns() - start;
     return done;
   };
   std::int64_t begun = 0;
@@ -382,14 +390,22 @@ void Executor::State::describe_output(const Plan& plan, std::size_t index,
   }
 }
 
+void Executor::State::set_pointer(const Plan& plan, std::size_t pointer) {
+  const BufferId memory = plan.pointer_memory[pointer];
+  pointers[pointer] = memory == kNoBuffer
+                          ? nullptr
+                          : static_cast<char*>(memories[memory]) + plan.pointer_start[pointer];
+}
+
 void Executor::State::set_pointers(const Plan& plan) {
   pointers.resize(plan.pointer_memory.size());
-  for (std::size_t i = 0; i < pointers.size(); ++i) {
-    BufferId memory = plan.pointer_memory[i];
-    pointers[i] = memory == kNoBuffer
-                      ? nullptr
-                      : static_cast<char*>(memories[memory]) + plan.pointer_start[i];
-  }
+  for (std::size_t i = 0; i < pointers.size(); ++i) set_pointer(plan, i);
+}
+
+void Executor::State::set_pointers(const Plan& plan, const PlannedStep& step) {
+  pointers.resize(plan.pointer_memory.size());
+  for (std::int32_t i = step.first; i < step.first + step.count; ++i)
+    set_pointer(plan, static_cast<std::size_t>(i));
 }
 
 /// Finds memory for all that a run works on; temporaries lie in `arena`.
@@ -435,7 +451,7 @@ Result<void> Executor::State::run(std::span<const TensorArgument> inputs,
     if (auto entered = device->enter(inputs); !entered) return entered;
   }
   const bool prepared = is_prepared(plan.prepared, inputs);
-  if (device && times == nullptr) {
+  if (device && times == nullptr && decided.empty()) {
     auto done = run_graph(plan, prepared, outputs);
     if (!done) return tl::unexpected(std::move(done.error()));
     if (*done) return {};
@@ -443,24 +459,28 @@ Result<void> Executor::State::run(std::span<const TensorArgument> inputs,
   if (fallback != nullptr) {
     if (auto begun = fallback->begin(); !begun) return begun;
   }
-  int threads = runtime->threads.size();
-  PooledMemory arena, scratch;
+  const int threads = runtime->threads.size();
+  RunMemory memory;
+  auto& [arena, scratch, scratch_bytes, arenas] = memory;
   if (plan.arena_bytes > 0) arena = PooledMemory(pool(), plan.arena_bytes);
-  if (plan.scratch_bytes > 0) scratch = PooledMemory(pool(), plan.scratch_bytes * threads);
+  scratch_bytes = plan.scratch_bytes * static_cast<std::size_t>(threads);
+  if (scratch_bytes > 0) scratch = PooledMemory(pool(), scratch_bytes);
+  arenas.resize(decided.parts.size());
   if (plan.prepared_bytes > 0 && !plan.prepared.memory) {
     plan.prepared.memory = PooledMemory(pool(), plan.prepared_bytes);
   }
-  const bool complete = (plan.arena_bytes == 0 || arena) && (plan.scratch_bytes == 0 || scratch) &&
+  const bool complete = (plan.arena_bytes == 0 || arena) && (scratch_bytes == 0 || scratch) &&
                         (plan.prepared_bytes == 0 || plan.prepared.memory);
   if (!complete) return failure(Code::PS0803, "no memory for temporaries");
   for (OutputTensor& output : outputs) output = OutputTensor();
   if (auto found = set_memories(plan, inputs, outputs, arena.data()); !found) return found;
   set_pointers(plan);
-  char* scratch_data = static_cast<char*>(scratch.data());
-  auto done = run_steps(plan, inputs, scratch_data, threads, prepared, true, times);
+  RunCall call{inputs, outputs, memory, threads, prepared, true, times};
+  auto done = run_steps(plan, call);
   if (done && !*done) {
-    const bool now_prepared = is_prepared(plan.prepared, inputs);
-    done = run_steps(plan, inputs, scratch_data, threads, now_prepared, false, times);
+    call.prepared = is_prepared(plan.prepared, inputs);
+    call.may_start_again = false;
+    done = run_steps(plan, call);
   }
   if (device) device->leave();
   if (!done) return tl::unexpected(std::move(done.error()));
@@ -484,6 +504,10 @@ Result<std::unique_ptr<Executor>> Executor::create(std::shared_ptr<Runtime> runt
 
 const KernelBundle& Executor::bundle() const {
   return state_->bundle;
+}
+
+std::span<const std::int64_t> Executor::symbols() const {
+  return state_->plans.front()->symbols;
 }
 
 const std::shared_ptr<MemoryPool>& Executor::memory() const {

@@ -141,8 +141,11 @@ class Executor {
   Result<void> prepare(std::span<const TensorArgument> inputs);
   /// Runs all steps. Inputs are those of the bundle's interface, in order; `outputs` has as many
   /// places. Fails before anything is written, unless a fallback call fails or a stored weight is
-  /// damaged. PS0810, a note, where Runtime::is_awaited ended a loop.
+  /// damaged. PS0810, a note, where Runtime::is_awaited ended a loop; PS0812, a note, where
+  /// elements decide a size that the bundle is not for.
   Result<void> run(std::span<const TensorArgument> inputs, std::span<OutputTensor> outputs);
+  /// The values of KernelBundle::symbols in the last run that got through.
+  std::span<const std::int64_t> symbols() const;
   /// The same, timing each step.
   Result<std::vector<StepTime>> profile(std::span<const TensorArgument> inputs,
                                         std::span<OutputTensor> outputs);

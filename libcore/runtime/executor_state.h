@@ -13,6 +13,25 @@
 
 namespace penstock::runtime {
 
+/// The memory of one run.
+struct RunMemory {
+  PooledMemory arena, scratch;
+  std::size_t scratch_bytes = 0;
+  std::vector<PooledMemory> decided;  ///< arenas for sizes that elements decide
+};
+
+/// What one run works on.
+struct RunCall {
+  std::span<const TensorArgument> inputs;
+  std::span<OutputTensor> outputs;
+  RunMemory& memory;
+  int threads = 1;
+  bool prepared = false;         ///< what stays between runs need not be made again
+  bool may_start_again = false;  ///< steps may ask for a run from the first
+  std::vector<StepTime>* times = nullptr;
+  char* scratch() const { return static_cast<char*>(memory.scratch.data()); }
+};
+
 /// A buffer whose memory a run finds: what a run reads of it, apart from all else that is known of
 /// a buffer, which would take the kernels' place in the caches.
 struct MemorySource {
@@ -29,6 +48,7 @@ struct Executor::State {
   std::unordered_map<std::string, penstock_kernel> functions;
   std::optional<DeviceSteps> device;  ///< of a bundle for one
   std::vector<SymbolBinding> bindings;
+  DecidedParts decided;
   std::vector<MemorySource> sources;
   std::vector<std::unique_ptr<Plan>> plans;  ///< last used first
   std::vector<std::int64_t> symbols;         ///< of the run at hand
@@ -46,6 +66,7 @@ struct Executor::State {
   PlanContext plan_context() const {
     static const std::unordered_map<std::string, void*> kNone;
     return {bundle,
+            decided,
             functions,
             device ? device->functions() : kNone,
             runtime->library.get(),
@@ -60,9 +81,7 @@ struct Executor::State {
   Result<void> run(std::span<const TensorArgument> inputs, std::span<OutputTensor> outputs,
                    std::vector<StepTime>* times);
   bool is_prepared(Prepared& prepared, std::span<const TensorArgument> inputs);
-  Result<bool> run_steps(Plan& plan, std::span<const TensorArgument> inputs, char* scratch,
-                         int threads, bool prepared, bool may_start_again,
-                         std::vector<StepTime>* times);
+  Result<bool> run_steps(Plan& plan, const RunCall& call);
   Result<bool> goes_on(const PlannedStep& step, ControlStep::Kind kind, std::int64_t turn) const;
   Result<bool> run_step(const PlannedStep& step, const Plan& plan,
                         std::span<const TensorArgument> inputs, char* scratch, int threads,
@@ -76,6 +95,11 @@ struct Executor::State {
   Result<void> set_memories(Plan& plan, std::span<const TensorArgument> inputs,
                             std::span<OutputTensor> outputs, void* arena);
   void set_pointers(const Plan& plan);
+  void set_pointers(const Plan& plan, const PlannedStep& step);
+  void set_pointer(const Plan& plan, std::size_t pointer);
+  // Sizes that elements decide (executor_decided.cpp):
+  Result<void> decide(Plan& plan, std::size_t part, const RunCall& call);
+  Result<void> take_memory(const Plan& plan, std::size_t part, const RunCall& call);
   // One graph of a device (executor_graph.cpp):
   Result<bool> run_graph(Plan& plan, bool prepared, std::span<OutputTensor> outputs);
   bool record_graph(Plan& plan);

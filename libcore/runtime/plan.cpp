@@ -6,6 +6,7 @@
 #include "ir/size_facts.h"
 #include "runtime/copy.h"
 #include "runtime/index_check.h"
+#include "runtime/marked_places.h"
 #include "runtime/random_stream.h"
 
 namespace penstock::runtime {
@@ -18,8 +19,21 @@ class Planner {
   Planner(const PlanContext& context, Plan& plan, std::vector<std::int64_t> symbols)
       : context_(context), plan_(plan) {
     const auto& names = context.bundle.symbols;
-    for (std::size_t i = 0; i < names.size(); ++i) values_[names[i]] = symbols[i];
+    for (std::size_t i = 0; i < names.size(); ++i) {
+      if (!context.decided.sizes.contains(names[i])) values_[names[i]] = symbols[i];
+    }
+    plan_.bound = symbols;
     plan_.symbols = std::move(symbols);
+    plan_.decided.assign(context.decided.parts.size(), {});
+  }
+  /// For sizes that elements decide: those before `part` are decided.
+  Planner(const PlanContext& context, Plan& plan, std::size_t part)
+      : context_(context), plan_(plan), part_(static_cast<std::int32_t>(part)) {
+    const auto& names = context.bundle.symbols;
+    for (std::size_t i = 0; i < names.size(); ++i) {
+      if (context.decided.part_of_symbol(static_cast<std::int32_t>(i)) <= part_)
+        values_[names[i]] = plan.symbols[i];
+    }
   }
 
   Result<void> make() {
@@ -30,8 +44,8 @@ class Planner {
     plan_.arena_offsets.resize(count);
     plan_.output_bytes.resize(count);
     for (std::size_t i = 0; i < count; ++i) {
-      sized_ = false;
-      set_window(static_cast<BufferId>(i));
+      sized_ = waits(context_.decided.buffer_part[i]);
+      if (!sized_) set_window(static_cast<BufferId>(i));
       if (sized_) plan_.sized_buffers.push_back(static_cast<BufferId>(i));
     }
     plan_.reads.resize(bundle.interface.inputs.size());
@@ -41,6 +55,10 @@ class Planner {
     plan_.control = control_steps_of(bundle.steps);
     for (std::size_t i = 0; i < bundle.steps.size(); ++i) {
       sized_ = false;
+      if (waits(context_.decided.step_part[i])) {
+        note_reads(bundle.steps[i]);
+        continue;
+      }
       if (auto done = set_step(i); !done) return done;
       if (sized_) plan_.sized_steps.push_back(static_cast<std::int32_t>(i));
       if (plan_.repeatable == i && is_repeatable(plan_.steps[i])) ++plan_.repeatable;
@@ -52,7 +70,9 @@ class Planner {
     if (auto fit = check_sizes(context_.bundle.interface.guards); !fit) return fit;
     plan_.prepared.version = 0;  // what was prepared may be of the sizes before
     plan_.graph = {};
-    for (const BufferId id : plan_.sized_buffers) set_window(id);
+    for (const BufferId id : plan_.sized_buffers) {
+      if (!waits(context_.decided.buffer_part[static_cast<std::size_t>(id)])) set_window(id);
+    }
     if (auto fits = check_memory(); !fits) return fits;
     for (const std::int32_t step : plan_.sized_steps) {
       if (auto done = set_step(static_cast<std::size_t>(step)); !done) return done;
@@ -60,7 +80,27 @@ class Planner {
     return finish();
   }
 
+  Result<void> decide() {
+    const auto number = static_cast<std::size_t>(part_);
+    const DecidedSize& size = context_.decided.sizes.all()[number];
+    const DecidedParts::Part& part = context_.decided.parts[number];
+    const std::int64_t element = *plan_.decided[number].size;
+    auto known = [&](const SymExpr& expression) { return known_value(expression); };
+    if (auto fits = check_decided(context_.bundle.interface, size, element, known); !fits)
+      return fits;
+    for (const BufferId id : part.buffers) set_window(id);
+    plan_.decided[number].arena_bytes = static_cast<std::size_t>(value(size.memory));
+    if (auto fits = check_memory(); !fits) return fits;
+    for (const std::int32_t step : part.steps) {
+      if (auto done = set_step(static_cast<std::size_t>(step)); !done) return done;
+    }
+    return finish();
+  }
+
  private:
+  /// Whether what waits for that size, or for none (-1), has to wait longer.
+  bool waits(std::int32_t part) const { return part > part_; }
+
   /// That accesses stay inside was proved for sizes of which the guards hold.
   Result<void> check_sizes(const std::vector<Guard>& guards) const {
     for (const Guard& guard : guards) {
@@ -128,8 +168,9 @@ class Planner {
     const KernelBundle& bundle = context_.bundle;
     plan_.arena_bytes = static_cast<std::size_t>(value(bundle.arena_bytes));
     if (problem_) return tl::unexpected(*problem_);
-    auto known = [&](const SymExpr& expression) { return std::optional(value(expression)); };
-    return verify_memory(bundle.interface, bundle.buffers, bundle.arena_bytes, known, false);
+    auto known = [&](const SymExpr& expression) { return known_value(expression); };
+    return verify_memory(bundle.interface, bundle.buffers,
+                         {bundle.arena_bytes, &context_.decided.sizes}, known, false);
   }
 
   /// Only weights that may be packed are read otherwise: through their kernel, which looks at them
@@ -242,7 +283,21 @@ class Planner {
   }
 
   const Buffer& memory_of(BufferId buffer) const {
-    return context_.bundle.buffers[plan_.windows[buffer].memory];
+    const Buffer& window = context_.bundle.buffers[buffer];
+    return window.kind == Buffer::Kind::view ? context_.bundle.buffers[window.base] : window;
+  }
+
+  /// The same of a step that waits for a size: what it reads has to be there and whole when the run
+  /// begins.
+  void note_reads(const BundleStep& step) {
+    if (const auto* kernel = std::get_if<KernelCall>(&step))
+      std::ranges::for_each(kernel->buffers, [&](BufferId id) { note_read(id); });
+    if (const auto* call = std::get_if<LibraryCall>(&step))
+      std::ranges::for_each(call->inputs, [&](BufferId id) { note_read(id); });
+    if (const auto* call = std::get_if<FallbackCall>(&step)) {
+      for (const NamedArgument& argument : call->arguments)
+        for_each_value(argument.value, [&](ValueId id) { note_read(static_cast<BufferId>(id)); });
+    }
   }
 
   /// Whether the graph writes to it at some time.
@@ -350,6 +405,8 @@ class Planner {
     concrete.attributes = planned.attributes;
     if (is_index_check(call))
       return std::shared_ptr<LibraryKernel>(make_index_check(concrete, planned.operands));
+    if (finds_marked_places(call))
+      return std::shared_ptr<LibraryKernel>(make_marked_places(planned.operands));
     if (is_draw(call))
       return std::shared_ptr<LibraryKernel>(
           make_draw(concrete, planned.operands, *context_.random));
@@ -383,6 +440,7 @@ class Planner {
     planned.inputs = static_cast<std::int32_t>(operands.inputs.size());
     planned.outputs = static_cast<std::int32_t>(operands.outputs.size());
     planned.post_ops = static_cast<std::int32_t>(operands.post_ops.size());
+    if (context_.decided.decides[index] >= 0) return {};
     planned.attributes = call.attributes;
     for (NamedArgument& attribute : planned.attributes) evaluate(attribute.value);
     if (problem_) return tl::unexpected(*problem_);
@@ -399,6 +457,7 @@ class Planner {
   const PlanContext& context_;
   std::unordered_map<std::string_view, std::int64_t> values_;
   Plan& plan_;
+  std::int32_t part_ = -1;  ///< the last size that elements have decided
   std::size_t next_pointer_ = 0;
   bool sized_ = false;  ///< something was asked for that is not constant
   std::optional<Diagnostic> problem_;
@@ -444,12 +503,25 @@ Result<std::unique_ptr<Plan>> make_plan(const PlanContext& context,
   return plan;
 }
 
+Result<void> decide_plan(const PlanContext& context, Plan& plan, std::size_t part,
+                         std::int64_t size) {
+  if (plan.decided[part].size == size) return {};
+  const std::int32_t symbol = context.decided.parts[part].symbol;
+  if (symbol >= 0) plan.symbols[static_cast<std::size_t>(symbol)] = size;
+  for (std::size_t i = part; i < plan.decided.size(); ++i) plan.decided[i].size.reset();
+  plan.decided[part].size = size;
+  auto planned = Planner(context, plan, part).decide();
+  if (!planned) plan.decided[part].size.reset();
+  return planned;
+}
+
 Result<void> resize_plan(const PlanContext& context, Plan& plan,
                          std::vector<std::int64_t> symbols) {
   return Planner(context, plan, std::move(symbols)).resize();
 }
 
 std::int64_t bound_value(const SymbolBinding& binding, std::span<const TensorArgument> inputs) {
+  if (binding.kind == SymbolBinding::Kind::decided) return 0;
   const TensorArgument& input = inputs[static_cast<std::size_t>(binding.input)];
   const auto dimension = static_cast<std::size_t>(binding.dimension);
   switch (binding.kind) {
@@ -457,6 +529,7 @@ std::int64_t bound_value(const SymbolBinding& binding, std::span<const TensorArg
       return input.sizes[dimension];
     case SymbolBinding::Kind::stride:
       return input.strides[dimension];
+    case SymbolBinding::Kind::decided:
     case SymbolBinding::Kind::number:
       break;
   }
@@ -465,8 +538,17 @@ std::int64_t bound_value(const SymbolBinding& binding, std::span<const TensorArg
 
 Result<std::vector<SymbolBinding>> bind_symbols(const KernelBundle& bundle) {
   std::vector<SymbolBinding> bindings;
+  const DecidedSizes decided(bundle.steps);
   for (const std::string& name : bundle.symbols) {
+    if (decided.contains(name)) {
+      bindings.push_back({SymbolBinding::Kind::decided, 0, 0});
+      continue;
+    }
     auto binding = find_symbol(bundle, name);
+    const auto symbol = std::ranges::find(bundle.interface.symbols, name, &Symbol::name);
+    const bool sourced = symbol == bundle.interface.symbols.end() || symbol->source != kNoSource;
+    // Of a part of a graph that does not need what elements decide in another (fusion's contract).
+    if (!binding && !sourced) binding = SymbolBinding{SymbolBinding::Kind::decided, 0, 0};
     if (!binding) {
       return failure(Code::PS0802, "symbol '" + name + "' is the size of no input");
     }

@@ -9,6 +9,7 @@
 
 #include "bundle/kernel_abi.h"
 #include "ir/control_steps.h"
+#include "runtime/decided_parts.h"
 #include "runtime/executor.h"
 #include "runtime/plan_graph.h"
 
@@ -60,9 +61,17 @@ struct PlannedStep {
       version_of;  ///< by input: number of the bundle's input, -1 constant, -2 none, -3 prepared
 };
 
-/// Everything about a bundle that depends on its sizes.
+/// Everything about a bundle that depends on its sizes. What waits for a size that elements decide
+/// is filled in by decide_plan() in a run.
 struct Plan {
-  std::vector<std::int64_t> symbols;
+  /// What was planned for a size that elements decide, by DecidedParts::parts.
+  struct Decided {
+    std::optional<std::int64_t> size;  ///< nothing: it is to be planned
+    std::size_t arena_bytes = 0;
+  };
+  std::vector<std::int64_t> bound;    ///< the symbols' values as inputs give them, 0 for others
+  std::vector<std::int64_t> symbols;  ///< those that kernels are given
+  std::vector<Decided> decided;
   std::vector<Window> windows;                     ///< by buffer
   std::vector<std::int64_t> arena_offsets;         ///< by buffer; temporaries and prepared ones
   std::vector<std::size_t> output_bytes;           ///< by buffer; outputs only
@@ -84,6 +93,7 @@ struct Plan {
 /// What a plan is made from.
 struct PlanContext {
   const KernelBundle& bundle;
+  const DecidedParts& decided;
   const std::unordered_map<std::string, penstock_kernel>& functions;
   const std::unordered_map<std::string, void*>& device_functions;
   Library* library;
@@ -102,18 +112,24 @@ Result<std::unique_ptr<Plan>> make_plan(const PlanContext& context,
 /// fails, it is a plan for nothing.
 Result<void> resize_plan(const PlanContext& context, Plan& plan, std::vector<std::int64_t> symbols);
 
+/// Plans what waits for size `part` of the bundle's, which elements have decided to be `size`.
+/// Sizes before it are decided. PS0812 where that is none that the bundle is for.
+Result<void> decide_plan(const PlanContext& context, Plan& plan, std::size_t part,
+                         std::int64_t size);
+
 /// Where the value of a symbol is read.
 struct SymbolBinding {
-  enum class Kind : std::uint8_t { size, stride, number };
+  enum class Kind : std::uint8_t { size, stride, number, decided };
   Kind kind = Kind::size;
   std::int32_t input = 0;
   std::int32_t dimension = 0;
 };
 
-/// The symbol's value in a call with `inputs`, those of the bundle.
+/// The symbol's value in a call with `inputs`, those of the bundle; 0 for one that elements decide.
 std::int64_t bound_value(const SymbolBinding& binding, std::span<const TensorArgument> inputs);
 
-/// One binding per symbol of the bundle. PS0802 when a symbol stands in no input.
+/// One binding per symbol of the bundle. PS0802 when a symbol stands in no input, and no element
+/// decides it.
 Result<std::vector<SymbolBinding>> bind_symbols(const KernelBundle& bundle);
 
 }  // namespace penstock::runtime

@@ -109,6 +109,12 @@ void nonzero(Rule& rule) {
   rule.give(rule.emit("Transpose", {rule.emit("NonZero", {x})}));
 }
 
+void marked_places(Rule& rule) {
+  const Name marks = rule.in("self");
+  if (rule.failed()) return;
+  rule.give(rule.emit("Squeeze", {rule.emit("NonZero", {marks}), rule.ints({0})}));
+}
+
 void masked_select(Rule& rule) {
   const Name x = rule.in("self"), mask = rule.in("mask");
   if (rule.failed()) return;

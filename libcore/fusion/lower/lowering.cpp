@@ -20,14 +20,14 @@ constexpr Row kRows[] = {
     {ops::PrimGroup::scan, nullptr},           {ops::PrimGroup::index, lower_index},
     {ops::PrimGroup::create, lower_create},    {ops::PrimGroup::effect, nullptr},
     {ops::PrimGroup::check, nullptr},          {ops::PrimGroup::draw, nullptr},
-    {ops::PrimGroup::control, nullptr},
+    {ops::PrimGroup::control, nullptr},        {ops::PrimGroup::decide, nullptr},
 };
 
 constexpr bool in_order() {
   for (std::size_t i = 0; i < std::size(kRows); ++i) {
     if (kRows[i].group != static_cast<ops::PrimGroup>(i)) return false;
   }
-  return std::size(kRows) == static_cast<std::size_t>(ops::PrimGroup::control) + 1;
+  return std::size(kRows) == static_cast<std::size_t>(ops::PrimGroup::decide) + 1;
 }
 static_assert(in_order(), "every group of prims has a row, in the order of PrimGroup");
 

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cstring>
 
+#include "ir/decided_sizes.h"
 #include "ir/device.h"
 #include "ops/draws.h"
 #include "torch/generator.h"
@@ -182,6 +183,7 @@ Result<std::unique_ptr<BundleExecutor>> BundleExecutor::create(
                                             runner != nullptr ? runner : &made->fallback_);
   if (!executor) return tl::unexpected(executor.error());
   made->executor_ = std::move(*executor);
+  made->find_decided();
   return made;
 }
 
@@ -203,10 +205,25 @@ Result<void> BundleExecutor::lay_out(const Interface& interface) {
 
 std::optional<std::int64_t> BundleExecutor::symbol(std::string_view name) const {
   const auto& symbols = executor_->bundle().interface.symbols;
+  for (const Decided& size : decided_) {
+    if (symbols[size.symbol].name == name) return executor_->symbols()[size.position];
+  }
   for (std::size_t i = 0; symbols_ != nullptr && i < symbols.size(); ++i) {
     if (symbols[i].name == name) return symbols_[i];
   }
   return std::nullopt;
+}
+
+/// Which symbols elements decide, and where the kernels' runtime knows them.
+void BundleExecutor::find_decided() {
+  const KernelBundle& bundle = executor_->bundle();
+  const DecidedSizes decided(bundle.steps);
+  for (std::size_t i = 0; i < bundle.interface.symbols.size() && !decided.empty(); ++i) {
+    const std::string& name = bundle.interface.symbols[i].name;
+    const auto position = std::ranges::find(bundle.symbols, name);
+    if (decided.contains(name) && position != bundle.symbols.end())
+      decided_.push_back({i, static_cast<std::size_t>(position - bundle.symbols.begin())});
+  }
 }
 
 void BundleExecutor::pass_inputs(const ExecutorCall& call) {
@@ -277,6 +294,9 @@ Result<void> BundleExecutor::run_kernels(std::span<const InputValue> inputs, boo
   auto done = executor_->run(arguments_, results_);
   const std::vector<PyRef> before = std::exchange(before_, {});
   const PyRef generator_before = std::exchange(generator_before_, {});
+  for (const Decided& size : decided_) {
+    if (done) symbols_[size.symbol] = executor_->symbols()[size.position];
+  }
   if (done) return {};
   if (generator_before)
     torch::set_generator_state(torch::default_generator(), generator_before.get());

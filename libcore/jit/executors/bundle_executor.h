@@ -75,6 +75,7 @@ class BundleExecutor final : public Executor {
   python::PyRef copied_on_device(std::size_t index, std::size_t before, std::size_t bytes);
   void finish_run();
   std::optional<std::int64_t> symbol(std::string_view name) const;
+  void find_decided();
 
   const torch::TensorBridge& bridge_;
   TorchFallback fallback_;
@@ -97,7 +98,12 @@ class BundleExecutor final : public Executor {
   std::int32_t device_index_ = -1;            // of the GPU that the kernels run on; -1: the CPU
   bool takes_pending_ = false, leaves_pending_ = false;
   // Of the run at hand.
-  const std::int64_t* symbols_ = nullptr;
+  /// A size that elements decide: its place among the interface's symbols and among the bundle's.
+  struct Decided {
+    std::size_t symbol, position;
+  };
+  std::vector<Decided> decided_;
+  std::int64_t* symbols_ = nullptr;
   std::span<const guards::InputValue> inputs_;
   std::vector<python::PyRef> before_;  // what it writes, as it was
   bool keeps_generator_ = false;       // torch may refuse a call behind a draw

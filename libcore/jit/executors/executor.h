@@ -16,7 +16,8 @@ struct ExecutorCall {
   std::span<const guards::InputValue> inputs;  ///< one per Interface::inputs
   /// Positions of those that may be others than in the executor's last call. All in its first one.
   std::span<const std::uint32_t> changed;
-  const std::int64_t* symbols = nullptr;  ///< one per Interface::symbols
+  /// One per Interface::symbols; a run fills in those that elements decide (kNoSource).
+  std::int64_t* symbols = nullptr;
   /// What kernels and making their outputs takes is added here, in nanoseconds; null: it is not
   /// measured.
   std::int64_t* kernel_time = nullptr;

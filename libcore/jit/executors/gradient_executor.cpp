@@ -294,9 +294,12 @@ class GradientRun final : public torch::GradientNode {
     const Interface& interface = program_->parts.backward_interface;
     for (std::size_t i = 0; i < interface.inputs.size(); ++i) {
       const Input& input = interface.inputs[i];
-      if (input.kind != InputKind::size || input.source == kNoSource) continue;
+      if (input.kind != InputKind::size) continue;
       const auto& symbols = interface.symbols;
-      const auto symbol = std::ranges::find(symbols, input.source, &Symbol::source);
+      // One that elements decided in forward has no source, but its name.
+      const auto symbol = input.source == kNoSource
+                              ? std::ranges::find(symbols, input.name, &Symbol::name)
+                              : std::ranges::find(symbols, input.source, &Symbol::source);
       if (symbol == symbols.end()) continue;
       const std::int64_t value =
           replay_.symbols[static_cast<std::size_t>(symbol - symbols.begin())];

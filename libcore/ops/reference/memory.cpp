@@ -69,6 +69,25 @@ void prim_cond(Evaluation&) {}
 void prim_while_loop(Evaluation&) {}
 void prim_scan(Evaluation&) {}
 
+void prim_item(Evaluation& e) {
+  Array element = e.array("self");
+  element.sizes.clear();
+  e.store(element);
+}
+
+void prim_nonzero(Evaluation& e) {
+  const Array marks = e.array("self");
+  Array places = filled(e.result().sizes, 0);
+  std::size_t found = 0;
+  for (std::size_t i = 0; i < marks.values.size(); ++i) {
+    if (marks.values[i] == 0) continue;
+    if (found < places.values.size()) places.values[found] = static_cast<double>(i);
+    ++found;
+  }
+  if (found != places.values.size()) return e.fail("as many places are wanted as there are");
+  e.store(places);
+}
+
 void fill_(Evaluation& e) {
   HostTensor& self = e.host("self");
   double value = e.array_or("value", 0).values.front();

@@ -238,6 +238,14 @@ void class_loss(Inference& in) {
   if (in.failed()) return;
   bool probabilities = is_floating(target.dtype);
   std::vector<SymExpr> sizes;
+  // A class for each place: sizes that differ in name are equal.
+  if (!probabilities && self.rank() == target.rank() + 1) {
+    for (std::size_t i = 0; i < target.rank(); ++i) {
+      const std::size_t there = i == 0 ? 0 : i + 1;  // the classes are dim 1, or the only one
+      if (!in.equal(self.sizes[there], target.sizes[i]))
+        return in.fail("there is not one class for each place");
+    }
+  }
   if (in.constant("reduction", 1) == 0) {
     sizes = target.sizes;
     if (probabilities && sizes.size() > 1)

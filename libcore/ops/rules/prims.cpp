@@ -264,6 +264,20 @@ void prim_check_index(Inference& in) {
   if (!in.failed() && !is_integral(self.dtype)) in.fail("indices are integers");
 }
 
+void prim_decide(Inference& in) {
+  const TensorType& self = in.tensor("self");
+  if (in.failed()) return;
+  if (in.op().id == OpId::prim_item) {
+    if (self.dtype != DType::int64) return in.fail("a size is an int64");
+    for (const SymExpr& size : self.sizes) {
+      if (size != SymExpr(1)) return in.fail("a size is one element");
+    }
+    return in.add(DType::int64, {}, self);
+  }
+  if (!is_boolean(self.dtype) || self.rank() != 1) return in.fail("self is no row of bools");
+  in.add(DType::int64, {in.integer("count")}, self);
+}
+
 void prim_bernoulli(Inference& in) {
   TensorType type;
   type.dtype = DType::bool_;

@@ -22,6 +22,7 @@ void prim_join(Inference&);
 void prim_index(Inference&);
 void prim_copy(Inference&);
 void prim_check_index(Inference&);
+void prim_decide(Inference&);
 void prim_bernoulli(Inference&);
 void prim_control(Inference&);
 

@@ -35,6 +35,7 @@ struct Part {
 };
 Part part_of(const Node& node, const Graph& graph) {
   Part part{{}, node};
+  part.node.results.clear();
   Names names;
   for (NamedArgument& argument : part.node.args) {
     map_values(argument.value, [&](ValueId id) {
@@ -59,14 +60,19 @@ bool has_complex(const Graph& graph) {
 
 }  // namespace
 
-std::optional<SizedResults> composite_sizes(const Node& node, const Graph& graph) {
+std::optional<SizedResults> composite_sizes(const Node& node, const Graph& graph,
+                                            const Decided& decided) {
   const Composite* composite = find_composite(node.op);
   if (composite == nullptr) return std::nullopt;
   Part part = part_of(node, graph);
+  if (const std::string_view symbol = decided.size.symbol_name(); !symbol.empty())
+    part.graph.interface.symbols.push_back(
+        {std::string(symbol), kNoSource, 2, INT64_MAX, decided.hint});
   if (has_complex(part.graph)) return std::nullopt;
   Rewrite rewrite(std::move(part.graph));
   const ops::OpFacts facts = facts_of(*composite);
   Decomposition decomposition(facts, part.node, rewrite, composite->detail);
+  decomposition.set_decided(decided.size);
   composite->function(decomposition);
   if (decomposition.failed() || rewrite.failed() || decomposition.kept()) return std::nullopt;
   SizedResults sized;

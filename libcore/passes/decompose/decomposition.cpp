@@ -61,6 +61,12 @@ std::string Decomposition::device() const {
   return device;
 }
 
+ValueId Decomposition::decide(ValueId x) {
+  const ValueId item = emit("prim.item", {arg("self", value_argument(x))});
+  if (!failed()) rewrite_.make_size(item, decided_);
+  return item;
+}
+
 ValueId Decomposition::check(ValueId id) {
   if (rewrite_.failed()) fail("a part of the decomposition does not fit");
   return id;

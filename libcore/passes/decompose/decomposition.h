@@ -122,6 +122,11 @@ class Decomposition : public ops::Inference {
   /// An error at run time unless the elements of `index` are below `size`, and at least 0 or, if it
   /// `wraps`, -size.
   void check_index(ValueId index, std::int64_t dim, const SymExpr& size, bool wraps);
+  /// For ops whose results are as large as elements say (decided_sizes.h): the size, and what makes
+  /// it of the one element of `x`, int64. Emitted before what mentions the size.
+  const SymExpr& decided() const { return decided_; }
+  void set_decided(SymExpr size) { decided_ = std::move(size); }
+  ValueId decide(ValueId x);
   /// A matrix product (ops::is_product). Of half precision it is one of float32, rounded once, as
   /// torch's is.
   ValueId product(std::string_view op, std::vector<NamedArgument> args);
@@ -140,6 +145,7 @@ class Decomposition : public ops::Inference {
   Rewrite& rewrite_;
   std::string_view detail_;
   std::vector<ValueId> results_;
+  SymExpr decided_ = 0;
   bool kept_ = false;
 };
 

@@ -21,6 +21,7 @@ class SegmentEnding {
   /// A frame that stands inside the segment where it ends.
   InlinedFrame inlined(FrameShadow& f);
   Recipe recipe(Operand operand);
+  Recipe decided(Operand number);
   bool failed() const { return failed_; }
   /// True if something that is left behind refers to the object.
   bool describes(PyObject* object) const {

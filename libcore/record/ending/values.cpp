@@ -79,12 +79,28 @@ Recipe SegmentEnding::literal(PyObject* object, SourceId source) {
   return live(object);
 }
 
+/// A size that elements decide, or what is computed of such: the run knows it.
+Recipe SegmentEnding::decided(Operand number) {
+  Recipe recipe;
+  const auto size = walk_.sizes.decided_expression(number.shadow.index);
+  if (!size) {
+    failed_ = true;
+    reason_ = "a number that is computed of a size which elements decide";
+    return recipe;
+  }
+  recipe.kind = size->is_constant() ? Recipe::Kind::literal : Recipe::Kind::symbol;
+  if (size->is_constant()) recipe.literal = *size->constant();
+  recipe.expression = *size;
+  return recipe;
+}
+
 Recipe SegmentEnding::recipe(Operand operand) {
   Recipe recipe;
   switch (operand.shadow.kind) {
     case Shadow::Kind::constant:
       return literal(operand.object, operand.shadow.index);
     case Shadow::Kind::sourced:
+      if (walk_.recorder.guards().is_decided(operand.shadow.index)) return decided(operand);
       recipe.kind = Recipe::Kind::source;
       recipe.source = operand.shadow.index;
       return recipe;

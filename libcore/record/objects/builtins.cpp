@@ -12,6 +12,7 @@
 #include "record/objects/builtin_call.h"
 #include "record/objects/call.h"
 #include "record/objects/container.h"
+#include "record/objects/decided_size.h"
 #include "record/objects/iteration.h"
 #include "record/objects/number.h"
 #include "record/objects/torch_call.h"
@@ -383,7 +384,8 @@ bool known_element(BuiltinCall& c) {
 bool element_number(BuiltinCall& c) {
   if (is_of_known_element(c) || ask_elements(c.walk, c.positional[0]))
     return gives_constant(c.frame, c.pops);
-  const auto done = element_number(c.walk, c.frame, c.positional[0], c.pops);
+  auto done = element_number(c.walk, c.frame, c.positional[0], c.pops);
+  if (!done) done = decided_number(c.walk, c.frame, c.positional[0], c.pops);
   return done ? *done : refuse(c);
 }
 

@@ -61,6 +61,10 @@ bool Sizes::is_followed(Operand number) {
          changed_->contains(walk_.recorder.guards().text(number.shadow.index));
 }
 
+bool Sizes::is_element(SourceId number) const {
+  return of_elements_.contains(number) || walk_.recorder.guards().is_decided(number);
+}
+
 int Sizes::operands_of(SourceId number) const {
   const auto found = operand_counts_.find(number);
   return found == operand_counts_.end() ? 1 : found->second;
@@ -141,6 +145,8 @@ std::optional<bool> number_operation(Walk& walk, FrameShadow& f, NumberOp op, Op
     return std::nullopt;
   }
   const SourceId id = walk.sizes.computed(op, one, other);
+  if (walk.recorder.guards().is_decided(id) && !walk.sizes.decided_expression(id))
+    return walk.verdict.broke(Code::PS0301, "a size that elements decide is computed with");
   if (is_comparison(op)) {
     walk.facts.add_guard(GuardKind::truth, id, result->integer != 0);
     return gives_constant(f, pops);
@@ -195,6 +201,10 @@ bool Sizes::fits_dtype(Operand number, DType dtype) {
 std::optional<Argument> Sizes::number_input(Operand number, const std::string& op,
                                             std::string_view parameter, std::optional<DType> self) {
   if (!is_followed(number)) return std::nullopt;
+  if (walk_.recorder.guards().is_decided(number.shadow.index)) {
+    const auto size = decided_expression(number.shadow.index);
+    return size ? std::optional(Argument(*size)) : std::nullopt;
+  }
   const ops::NumberArgument how = ops::number_argument(op, parameter);
   if (how == ops::NumberArgument::refused) return std::nullopt;
   const bool whole = !PyFloat_CheckExact(number.object);

@@ -162,7 +162,12 @@ SourceId Sizes::source_of_term(const SymTerm& term) {
   };
   for (const auto& atom : term.atoms) {
     if (atom->kind == SymAtom::Kind::symbol) {
-      multiply(walk_.recorder.sizes().source_of(atom->text));
+      SourceId source = walk_.recorder.sizes().source_of(atom->text);
+      if (source == kNoSource) {
+        source = walk_.recorder.guards().source(SourceKind::decided, kNoSource, atom->text);
+        expressions_.emplace(source, SymExpr::symbol(atom->text));
+      }
+      multiply(source);
       continue;
     }
     const SourceId left = source_of(atom->operands[0]), right = source_of(atom->operands[1]);

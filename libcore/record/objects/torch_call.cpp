@@ -10,6 +10,7 @@
 #include "ops/promotion.h"
 #include "python/bytecode.h"
 #include "python/literal.h"
+#include "record/objects/decided_size.h"
 #include "record/objects/number.h"
 #include "record/objects/torch_call.h"
 #include "record/objects/torch_casts.h"
@@ -376,6 +377,7 @@ bool can_hold_result(Walk& walk, const TorchTarget& target, const torch::Resolve
         target.target + " counts from the start of a storage in which its argument starts later");
   }
   if (!torch::is_data_dependent(op) && !finds_classes(op, call.args)) return true;
+  if (ours && may_decide_size(walk, Node{op, call.args, {}, -1})) return true;
   // TorchDynamo gives such sizes a symbol.
   return walk.verdict.broke(Code::PS0301,
                             "the size of what " + target.target + " gives depends on elements");
@@ -388,6 +390,8 @@ bool has_derivative(Walk& walk, const TorchTarget& target, const PlannedNode& no
   const bool is_asked = std::ranges::any_of(
       node.values, [&](ValueId id) { return walk.recorder.is_differentiated(id); });
   if (!is_asked || autodiff::vjp_row(node.op).kind != autodiff::VjpKind::missing) return true;
+  // What such an op is taken apart into has derivatives.
+  if (may_decide_size(walk, Node{node.op, node.args, {}, -1})) return true;
   return walk.verdict.broke(
       Code::PS0310, "there is no derivative of " + target.target + ", which comes to " + node.op);
 }

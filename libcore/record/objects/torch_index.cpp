@@ -3,6 +3,7 @@
 // node is a view, whose type follows from that of the tensor, or makes a tensor of a list.
 
 #include "python/literal.h"
+#include "record/objects/decided_size.h"
 #include "record/objects/torch_call.h"
 #include "record/objects/torch_tensor.h"
 #include "record/walk.h"
@@ -27,6 +28,7 @@ std::int64_t number(const SymExpr& e) {
 struct Index {
   enum class Kind { none, ellipsis, integer, slice, tensor, list, other } kind = Kind::other;
   Operand operand;
+  std::int64_t dims = 1;  ///< that it covers: a mask as many as it has
 };
 
 /// A tensor being indexed: the nodes so far and the type of what they give.
@@ -35,6 +37,7 @@ struct IndexChain {
   TensorType type;
   std::optional<Argument> indices;  ///< of index tensors, one per dimension
   Argument current;                 ///< the value so far
+  bool masked = false;              ///< a mask is among the indices
   bool symbolic = false;            ///< sizes of the tensor, or what it is indexed by, are symbols
 
   void add(std::string op, std::vector<Named> args) {
@@ -161,14 +164,18 @@ bool index_chain(Walk& walk, Operand tensor, Operand key, bool store, IndexChain
       indices[0].kind = Index::Kind::other;
   }
   std::int64_t used = 0;
-  for (const Index& index : indices) {
+  for (Index& index : indices) {
     if (index.kind == Index::Kind::other) {
       return walk.verdict.broke(Code::PS0309, std::string("a tensor is indexed by a ") +
                                                   Py_TYPE(index.operand.object)->tp_name);
     }
     if (index.kind == Index::Kind::tensor) {
       auto of = type_of_tensor(walk.recorder.bridge(), index.operand.object);
-      if (!of || of->dtype == DType::bool_ || of->dtype == DType::uint8) {
+      const bool mask = of && of->dtype == DType::bool_ && of->rank() > 0;
+      if (mask && !store) {
+        chain.masked = true;
+        index.dims = static_cast<std::int64_t>(of->rank());
+      } else if (!of || of->dtype == DType::bool_ || of->dtype == DType::uint8) {
         return walk.verdict.broke(Code::PS0301,
                                   "the size of what a mask selects depends on elements");
       }
@@ -178,7 +185,7 @@ bool index_chain(Walk& walk, Operand tensor, Operand key, bool store, IndexChain
     } else if (index.kind != Index::Kind::list && !consume_index(walk, index.operand)) {
       return false;
     }
-    if (index.kind != Index::Kind::none && index.kind != Index::Kind::ellipsis) ++used;
+    if (index.kind != Index::Kind::none && index.kind != Index::Kind::ellipsis) used += index.dims;
   }
   if (used > static_cast<std::int64_t>(type->rank())) {
     return walk.verdict.broke(Code::PS0309, "a tensor has fewer dimensions than indices");
@@ -231,7 +238,7 @@ bool apply_indices(Walk& walk, const std::vector<Index>& indices, bool tuple, bo
         tensors.resize(dim, Argument(Argument::None{}));
         tensors.push_back(*value);
         any_tensor = true;
-        ++dim;
+        dim += indices[i].dims;
         break;
       }
       case Index::Kind::list: {
@@ -258,6 +265,13 @@ bool apply_indices(Walk& walk, const std::vector<Index>& indices, bool tuple, bo
 bool tensor_subscript(Walk& walk, FrameShadow& f, Operand tensor, Operand key, int pops) {
   IndexChain chain;
   if (!index_chain(walk, tensor, key, false, chain)) return false;
+  if (chain.masked) {
+    const ValueId shown_of = argument(walk, tensor)->as<Argument::Value>()->id;
+    const auto* list = chain.indices->as<Argument::Sequence>();
+    if (!may_select_by_mask(walk, shown_of, chain.type, *list))
+      return walk.verdict.broke(Code::PS0301,
+                                "the size of what a mask selects depends on elements");
+  }
   if (chain.indices) chain.add("aten.index.Tensor", {{"indices", *chain.indices}});
   if (chain.nodes.empty()) chain.add("aten.alias.default", {});
   chain.nodes.back().type = std::nullopt;

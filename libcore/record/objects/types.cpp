@@ -10,6 +10,7 @@
 #include "record/objects/builtin_call.h"
 #include "record/objects/call.h"
 #include "record/objects/container.h"
+#include "record/objects/decided_size.h"
 #include "record/objects/iteration.h"
 #include "record/objects/number.h"
 #include "record/objects/torch_tensor.h"
@@ -120,6 +121,7 @@ bool number_of_tensor(BuiltinCall& c) {
     return gives_constant(c.frame, c.pops);
   if (alone && c.function.object == reinterpret_cast<PyObject*>(&PyLong_Type)) {
     if (const auto done = element_number(c.walk, c.frame, c.positional[0], c.pops)) return *done;
+    if (const auto done = decided_number(c.walk, c.frame, c.positional[0], c.pops)) return *done;
   }
   return c.walk.verdict.broke(Code::PS0301, "a tensor is turned into a Python number");
 }

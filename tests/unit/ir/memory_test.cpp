@@ -42,7 +42,7 @@ Interface interface_of_one_input() {
 std::string complaint(const std::vector<Buffer>& buffers, std::int64_t arena_bytes = 128) {
   const Interface interface = interface_of_one_input();
   auto checked =
-      verify_memory(interface, buffers, arena_bytes, recorded_sizes(interface.symbols), true);
+      verify_memory(interface, buffers, {arena_bytes}, recorded_sizes(interface.symbols), true);
   if (checked) return {};
   CHECK(checked.error().code == Code::PS0205);
   return checked.error().message;

@@ -2,6 +2,7 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <string>
 #include <utility>
 #include <vector>
@@ -9,6 +10,7 @@
 #include "../graph_builder.h"
 #include "../verifying_trace.h"
 #include "partition/contract.h"
+#include "partition/dependence.h"
 
 namespace penstock::partition {
 namespace {
@@ -71,6 +73,42 @@ TEST_CASE("a product of what are no matrices is torch's, and no kernel's") {
   auto checked = verify_contract(*placed);
   REQUIRE_FALSE(checked);
   CHECK(checked.error().message.find("matrices") != std::string::npos);
+}
+
+TEST_CASE("what mentions a size that elements decide, and every write, stand behind what decides") {
+  GraphBuilder b;
+  const ValueId x = b.input({64}), target = b.input({64});
+  const SymExpr size = b.symbol("u0", 5);
+  b.graph.interface.mutations.push_back({1, 0});
+  const ValueId marks = b.compare("gt", x, Argument(0.5));
+  const ValueId written = b.unary("neg", target);
+  const ValueId full = b.node(
+      "prim.full",
+      {{"size", Argument(Argument::Sequence{Argument::Sequence::Kind::list, {Argument(size)}})},
+       {"value", 1.0},
+       {"dtype", DType::float32}},
+      GraphBuilder::type({size}, DType::float32));
+  const ValueId count = b.reduce("sum", b.convert(marks, DType::int64), {0});
+  const ValueId item =
+      b.node("prim.item", {{"self", Argument::Value{count}}}, GraphBuilder::type({}, DType::int64));
+  b.graph.values[item].is_scalar = true;
+  b.graph.values[item].expression = size;
+  b.output(b.unary("exp", full));
+  b.graph.nodes.push_back({"prim.copy_",
+                           {{"self", Argument::Value{target}}, {"src", Argument::Value{written}}},
+                           {},
+                           -1});
+  const auto edges = successors_of(b.graph);
+  const auto position = [&](std::string_view op) {
+    const auto found = std::ranges::find(b.graph.nodes, op, &Node::op);
+    return static_cast<std::int32_t>(found - b.graph.nodes.begin());
+  };
+  const auto leads = [&](std::string_view from, std::string_view to) {
+    return std::ranges::count(edges[static_cast<std::size_t>(position(from))], position(to)) > 0;
+  };
+  CHECK(leads("prim.item", "prim.full"));
+  CHECK(leads("prim.item", "prim.copy_"));
+  CHECK_FALSE(leads("prim.item", "prim.gt"));
 }
 
 TEST_CASE("independent nodes move across library calls into one region") {
