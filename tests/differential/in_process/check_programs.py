@@ -103,7 +103,7 @@ CALLS = {"aliasing.py": 500, "collections_and_truth.py": 350, "demanded_elements
 # And how many graphs they may take at most, by a part of the path of the files that these are of.
 GRAPHS = {"generating.py": {"": 75, "models/gpt2/": 5}, "words_as_keys.py": {"words_as_keys.py": 9, "clip_grad.py": 5},
           "sizes_of_composites.py": {"": 34}, "iterators_in_python.py": {"": 34}, "class_statements.py": {"": 70},
-          "members_of_objects.py": {"": 5}, "guards_that_never_hold.py": {"": 50}}
+          "members_of_objects.py": {"": 5}, "compared_elements.py": {"": 11}, "guards_that_never_hold.py": {"": 50}}
 
 # And the breaks that there must be: their codes, and what they say.
 UNHOLDABLE = "no call fits a segment that relies on this: "
@@ -117,7 +117,7 @@ BREAKS = {"guards_that_never_hold.py": {("PS0313", UNHOLDABLE + "getattr(G['Coun
 
 # Programs that start processes, end in ways of their own, set what torch does for the whole process, or compile with
 # torch; and those that call modules themselves: which program's graphs those are does not show, as they begin in torch.
-ALONE = {"attention_scores.py", "backend_calls.py", "carried_gradients.py", "child_processes.py", "class_statements.py", "compiled_functions.py", "conditions_on_tensors.py", "configured.py", "ending.py", "ending_compiled.py", "ends_with_imports.py",
+ALONE = {"attention_scores.py", "backend_calls.py", "carried_gradients.py", "child_processes.py", "class_statements.py", "compared_elements.py", "compiled_functions.py", "conditions_on_tensors.py", "configured.py", "ending.py", "ending_compiled.py", "ends_with_imports.py",
          "exchanged_tensors.py", "generating.py", "guards_that_never_hold.py", "hooks_and_parameters.py", "idioms_of_python.py", "image_classifier.py", "loops_on_tensors.py", "loops_without_end.py", "members_of_objects.py",
          "optimizers.py", "program_backends.py", "recorded_gradients.py", "recurrent_and_attention.py", "scans_of_tensors.py", "training.py", "training_loop.py", "sizes_of_composites.py", "words_as_keys.py"}
 TOGETHER = os.path.join(HERE, "check_together.py")
