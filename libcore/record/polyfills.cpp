@@ -119,6 +119,21 @@ bool call_instead(Walk& walk, FrameShadow& f, Operand callable, PyObject* functi
   return true;
 }
 
+/// True where a Python form has a parameter for everything that is given by name. It may lack what
+/// newer versions of CPython have added, and what no version takes the function itself refuses.
+bool takes_names(PyObject* function, const std::vector<std::pair<PyObject*, Operand>>& keywords) {
+  auto* code = reinterpret_cast<PyCodeObject*>(PyFunction_GET_CODE(function));
+  if ((code->co_flags & CO_VARKEYWORDS) != 0) return true;
+  const int end = code->co_argcount + code->co_kwonlyargcount;
+  return std::ranges::all_of(keywords, [&](const auto& given) {
+    for (int slot = code->co_posonlyargcount; slot < end; ++slot) {
+      if (python::text_of(python::slot_name(code, slot)) == python::text_of(given.first))
+        return true;
+    }
+    return false;
+  });
+}
+
 /// True where a polyfill gives a generator in the place of an iterator of C.
 bool gives_generator(PyObject* callable, PyObject* function) {
   const std::array<PyTypeObject*, 4> containers = {&PyList_Type, &PyTuple_Type, &PyDict_Type,
@@ -199,6 +214,9 @@ std::optional<bool> call_polyfill(Walk& walk, FrameShadow& f, Operand callable,
   const PyRef form = find_polyfill(callable.object);
   PyObject* function = form.get();
   if (function == nullptr) return std::nullopt;
+  if (!takes_names(function, keywords))
+    return walk.verdict.broke(Code::PS0306, python::qualified_name(callable.object) +
+                                                " is called with what its Python form lacks");
   if (gives_generator(callable.object, function) && !torch::in_compiled_region() &&
       !is_used_up(f, pops))
     return std::nullopt;

@@ -13,6 +13,7 @@ import operator
 
 MISSING = object()
 TABLE = {}  # by the function or type; (type, name) for a method of a class
+COMPENSATES = builtins.sum([0.1] * 10) == 1.0  # since CPython 3.12: sum() keeps what adding floats rounds off
 
 
 def stands_for(*objects):
@@ -44,9 +45,20 @@ def all(iterable, /):
 
 @stands_for(builtins.sum)
 def sum(iterable, /, start=0):
+    row, plain = [], COMPENSATES  # numbers behind a float or complex number, which CPython adds as one
     for item in iterable:
-        start = start + item
-    return start
+        plain = plain and (type(item) is float or type(item) is complex or isinstance(item, int))
+        if plain and (type(start) is float or type(start) is complex):
+            row.append(item)
+        else:
+            if row:
+                start, row = constant_sum(row, start), []
+            start = start + item
+    return constant_sum(row, start) if row else start
+
+
+def constant_sum(row, start):
+    return builtins.sum(row, start)
 
 
 @stands_for(builtins.list)

@@ -41,7 +41,8 @@ bool leads_to_raise(const FrameShadow& f, int unit) {
 /// behind it.
 const Instruction* jump_on_flag(const FrameShadow& f) {
   const Instruction* i = f.instruction;
-  if (i->opcode == Opcode::TO_BOOL) i = f.frame->bytecode().at(i->next);
+  if (i->opcode == Opcode::TO_BOOL || i->opcode == Opcode::COMPARE_TO_BOOL)
+    i = f.frame->bytecode().at(i->next);
   return i != nullptr && python::jumps_on(i->opcode) ? i : nullptr;
 }
 

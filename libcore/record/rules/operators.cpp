@@ -220,7 +220,7 @@ PS_RULE(compare_op) {
 /// bool anyway, or as what the guards determine.
 PS_RULE(compare_to_bool) {
   if (walk.is_tensor(f.object(1)) || walk.is_tensor(f.object()))
-    return walk.verdict.broke(Code::PS0301, "the branch depends on the elements of a tensor", true);
+    return compare_tensors_to_bool(walk, f, i.argument);
   if (!compare_op(walk, f, i)) return false;
   if (f.expected.function == nullptr) return true;
   f.expected.asks_truth = true;

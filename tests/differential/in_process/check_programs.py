@@ -71,6 +71,8 @@ ALLOWED = {
     "operators_as_methods.py": {"PS0502"},
     # Parameters of more than eight kinds.
     "optimizers.py": {"PS0502"},
+    # Every function, and every size of a list, is a way to call.
+    "type_parameters.py": {"PS0502"},
     # A tensor that was given another's memory is written.
     "written_outs.py": {"PS0505"},
     # A complex tensor seen as pairs of reals is written.
@@ -119,7 +121,9 @@ BREAKS = {"guards_that_never_hold.py": {("PS0313", UNHOLDABLE + "getattr(G['Coun
 # torch; and those that call modules themselves: which program's graphs those are does not show, as they begin in torch.
 ALONE = {"attention_scores.py", "backend_calls.py", "carried_gradients.py", "child_processes.py", "class_statements.py", "compared_elements.py", "compiled_functions.py", "conditions_on_tensors.py", "configured.py", "ending.py", "ending_compiled.py", "ends_with_imports.py",
          "exchanged_tensors.py", "generating.py", "guards_that_never_hold.py", "hooks_and_parameters.py", "idioms_of_python.py", "image_classifier.py", "loops_on_tensors.py", "loops_without_end.py", "members_of_objects.py",
-         "optimizers.py", "program_backends.py", "recorded_gradients.py", "recurrent_and_attention.py", "scans_of_tensors.py", "training.py", "training_loop.py", "sizes_of_composites.py", "words_as_keys.py"}
+         "optimizers.py", "program_backends.py", "recorded_gradients.py", "recurrent_and_attention.py", "scans_of_tensors.py", "training.py", "training_loop.py", "sizes_of_composites.py", "templates_and_annotations.py", "type_parameters.py", "words_as_keys.py"}
+# What programs need of CPython that earlier versions cannot even read.
+SINCE = {"type_parameters.py": (3, 12), "templates_and_annotations.py": (3, 14)}
 TOGETHER = os.path.join(HERE, "check_together.py")
 # Sanitizers and whole sweeps take many times as long.
 PATIENCE_SECONDS = 4000 if "ASAN_OPTIONS" in os.environ or os.environ.get("PENSTOCK_SWEEP") else 400
@@ -223,6 +227,10 @@ def main():
         os.environ["PENSTOCK_SWEEP"] = "all"
     names = [name for name in names if not name.startswith("--")]
     names = names or sorted(n for n in os.listdir(HERE) if n.endswith(".py") and not n.startswith("check_"))
+    version = sys.version_info[:2]
+    for name in [name for name in names if SINCE.get(name, version) > version]:
+        print(f"{name}: skipped, Python {'.'.join(map(str, SINCE[name]))} is the first that reads it", file=sys.stderr)
+        names.remove(name)
     together = [] if each else [name for name in names if name not in ALONE]
     groups = [[name] for name in names if name not in together] + ([together] if together else [])
     failed = 0

@@ -21,7 +21,7 @@ ACTIONS_WITH_WORD = ("model", "serve")
 # Not there in every build, or known by another name in a later release: the reason stands beside each.
 ELSEWHERE = {
     "torch._C._TensorBase.*": "TensorBase, as torch called it before 2.2",
-    "penstock.polyfills.order": "ours", "penstock.polyfills.constant_pow": "ours", "penstock.polyfills.itertools_*": "ours",
+    "penstock.polyfills.order": "ours", "penstock.polyfills.constant_pow": "ours", "penstock.polyfills.constant_sum": "ours", "penstock.polyfills.itertools_*": "ours",
     "penstock.polyfills.as_grid": "ours", "penstock.polyfills.of_grid": "ours",
     **{f"penstock.polyfills.{name}": "ours" for name in ("begin_subgraph", "end_subgraph", "join_branches", "join_while_loop", "join_scan", "loop_inputs", "left_to_torch")},
     "penstock.polyfills.*": "ours",
