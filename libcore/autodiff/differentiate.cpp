@@ -6,6 +6,11 @@
 // its users gave, in the order in which they are visited, which is the order in which torch's
 // engine runs the nodes of its own graph: the use made last comes first. A value that is reached,
 // but that no rule gave anything, has a tangent of zeros; it is made only where an input needs it.
+//
+// Where the table has no rule of ours for an op, or the rule none for its arguments, torch has: a
+// node of backward holds the op's operands and what came for its results, and torch runs the op
+// once more and differentiates that (ops/gradients_of.h). It costs a second run of the op, and the
+// graph goes on.
 #include "autodiff/differentiate.h"
 
 #include <algorithm>
@@ -16,6 +21,8 @@
 
 #include "autodiff/vjp.h"
 #include "ir/call_location.h"
+#include "ops/draws.h"
+#include "ops/gradients_of.h"
 #include "ops/op.h"
 #include "ops/rules/inference.h"
 #include "passes/core_passes.h"
@@ -175,9 +182,10 @@ class Backward {
       return sum = joined(terms);
     for (const Vjp::Given& term : terms) {
       const ValueId whole = term.dim < 0 ? term.gradient : padded(term, rewrite_.type(value));
+      const bool complex = is_complex(rewrite_.type(value).dtype);
       sum = sum == kNoValue
                 ? whole
-                : rewrite_.emit_one("prim.add",
+                : rewrite_.emit_one(complex ? "aten.add.Tensor" : "prim.add",
                                     {passes::arg("self", passes::value_argument(sum)),
                                      passes::arg("other", passes::value_argument(whole))});
     }
@@ -229,32 +237,76 @@ class Backward {
       comes = comes || !terms_[result].empty();
     }
     if (!reached) return;
-    const VjpRow row = vjp_row(node.op);
-    const std::optional<ops::OpFacts> op = facts_of_op(node.op);
-    if (row.kind != VjpKind::rule || !op) return refuse(node, "has no derivative here");
-    if (comes && !apply(row, *op, node)) return;
+    if (comes && !give_tangents_on(node)) return;
     for (const NamedArgument& argument : node.args) {
       for_each_value(argument.value,
                      [&](ValueId id) { reached_[id] = reached_[id] || tracked_[id]; });
     }
   }
 
-  /// Lets the rule give gradients; false: it gives none, not even zeros.
-  bool apply(const VjpRow& row, const ops::OpFacts& op, const Node& node) {
+  /// Gives the arguments their gradients; false: they have none, not even zeros.
+  bool give_tangents_on(const Node& node) {
     std::vector<ValueId> tangents;
-    for (ValueId result : node.results) {
-      tangents.push_back(tangent_of(result));
-      if (!is_complex(rewrite_.type(result).dtype)) continue;
-      refuse(node, "has no derivative here: it is complex");
-      return false;
-    }
+    for (ValueId result : node.results) tangents.push_back(tangent_of(result));
     rewrite_.set_call(node.call);
-    Vjp vjp(op, node, rewrite_, row.detail, tangents, tracked_, makers_);
+    const VjpRow row = vjp_row(node.op);
+    const std::optional<ops::OpFacts> op = facts_of_op(node.op);
+    if (row.kind != VjpKind::rule || !op || has_complex(node)) {
+      if (!ask_torch(node, tangents)) refuse(node, "has no derivative here");
+      return !rewrite_.failed();
+    }
+    const passes::Rewrite::Mark before = rewrite_.mark();
+    Vjp vjp(*op, node, rewrite_, row.detail, tangents, tracked_, makers_);
     row.function(vjp);
-    if (!rewrite_.failed() && vjp.failed())
-      refuse(node, "has no derivative here: " + vjp.error()->message);
+    if (vjp.failed() && !rewrite_.failed()) {
+      rewrite_.back_to(before);
+      if (!ask_torch(node, tangents))
+        refuse(node, "has no derivative here: " + vjp.error()->message);
+      return !rewrite_.failed();
+    }
     if (rewrite_.failed() || vjp.gives_none()) return false;
     for (const Vjp::Given& given : vjp.given()) add(given.argument, given);
+    return true;
+  }
+
+  bool has_complex(const Node& node) const {
+    bool found = false;
+    const auto look = [&](ValueId id) { found = found || is_complex(rewrite_.type(id).dtype); };
+    for (const NamedArgument& argument : node.args) for_each_value(argument.value, look);
+    std::ranges::for_each(node.results, look);
+    return found;
+  }
+
+  /// Lets torch give gradients when backward runs; false where it cannot: running the op again
+  /// would give something else.
+  bool ask_torch(const Node& node, const std::vector<ValueId>& tangents) {
+    const ops::OpFacts* op = ops::find_op(node.op);
+    if (op != nullptr && (op->is_prim() || ops::draws(node))) return false;
+    if (vjp_row(node.op).kind == VjpKind::missing) return false;
+    std::vector<ValueId> wanted;
+    std::vector<std::int64_t> positions;
+    std::vector<TensorType> types;
+    std::int64_t position = 0;
+    for (const NamedArgument& argument : node.args) {
+      for_each_value(argument.value, [&](ValueId id) {
+        if (tracked_[id]) {
+          wanted.push_back(id);
+          positions.push_back(position);
+          types.push_back(dense(rewrite_.type(id)));
+        }
+        ++position;
+      });
+    }
+    Argument::Sequence given{Argument::Sequence::Kind::list, {}};
+    for (ValueId tangent : tangents)
+      given.items.push_back(tangent == kNoValue ? Argument() : passes::value_argument(tangent));
+    std::vector<NamedArgument> args = node.args;
+    args.push_back(passes::arg(ops::kGradientsOfOp, node.op));
+    args.push_back(passes::arg(ops::kGradientsTangents, std::move(given)));
+    args.push_back(passes::arg(ops::kGradientsWanted, passes::list_of(positions)));
+    const std::vector<ValueId> gradients =
+        rewrite_.emit_as(ops::kGradientsOf, std::move(args), std::move(types));
+    for (std::size_t i = 0; i < gradients.size(); ++i) add(wanted[i], {wanted[i], gradients[i]});
     return true;
   }
 

@@ -6,8 +6,9 @@
 namespace penstock::autodiff {
 
 /// Marks what takes no part in derivatives where torch recorded none: results that do not require
-/// grad although an argument does (under no_grad) are detached. Needs: level torch, whose types say
-/// which values require grad. Leaves: the same graph, in which requires_grad follows from the ops.
+/// grad although an argument does (under no_grad), or another result does, are detached. Needs:
+/// level torch, whose types say which values require grad. Leaves: the same graph, in which
+/// requires_grad follows from the ops.
 Result<Graph> mark_constants(Graph graph);
 
 /// Adds to a graph the computation of its gradients: for every output that depends on an input that
@@ -20,7 +21,7 @@ Result<Graph> mark_constants(Graph graph);
 ///
 /// Needs: functionalise, with the ops of keeps_whole left whole. Leaves: the same, and tangents and
 /// gradients in the interface. Linear in nodes and uses. Errors: PS0606 an op on the way has no
-/// derivative here.
+/// derivative here, and torch's cannot stand for it.
 Result<Graph> differentiate(Graph graph);
 
 /// What decompose needs of this room.

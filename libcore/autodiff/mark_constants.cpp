@@ -24,13 +24,25 @@ bool was_constant(const Graph& graph, const Node& node, const ops::OpFacts* op) 
           }));
 }
 
+/// The results of an op that torch gives no gradient, beside others that have one.
+std::vector<ValueId> constant_results(const Graph& graph, const Node& node) {
+  std::vector<ValueId> constants;
+  bool others = false;
+  for (ValueId id : node.results) {
+    const TensorType& type = graph.values[id].type;
+    others = others || type.requires_grad;
+    if (can_require_grad(type) && !type.requires_grad) constants.push_back(id);
+  }
+  return others ? constants : std::vector<ValueId>();
+}
+
 }  // namespace
 
 Result<Graph> mark_constants(Graph graph) {
   passes::Rewrite rewrite(std::move(graph));
   for (const Node& old : rewrite.old_nodes()) {
     rewrite.set_call(old.call);
-    Node node = old;
+    Node node = rewrite.current(old);
     const bool constant = was_constant(rewrite.graph(), node, ops::find_op(node.op));
     for (NamedArgument& argument : node.args) {
       if (!constant) break;
@@ -39,7 +51,12 @@ Result<Graph> mark_constants(Graph graph) {
         return rewrite.emit_one(kDetach, {passes::arg("self", passes::value_argument(id))});
       });
     }
+    const std::vector<ValueId> constants = constant_results(rewrite.graph(), node);
     rewrite.keep(std::move(node));
+    for (ValueId id : constants) {
+      rewrite.replace(id,
+                      rewrite.emit_one(kDetach, {passes::arg("self", passes::value_argument(id))}));
+    }
     if (rewrite.failed()) break;
   }
   return rewrite.finish();

@@ -19,6 +19,8 @@ namespace {
 
 constexpr std::string_view kDims = ".dims";
 
+constexpr std::string_view kResult = "result";
+
 struct Row {
   std::string_view operand, when;
 };
@@ -79,10 +81,10 @@ std::size_t dims_of(const Graph& graph, const Node& node, std::string_view opera
   return id == kNoValue ? 0 : graph.values[id].type.rank();
 }
 
-/// Whether an argument is what Python prints as `text`.
+/// Whether an argument is what Python prints as `text`; left out it is None.
 bool is_given(const Node& node, std::string_view argument, std::string_view text) {
   const Argument* given = find_argument(node, argument);
-  return given != nullptr && to_string(*given) == text;
+  return given == nullptr ? text == "None" : to_string(*given) == text;
 }
 
 /// Whether a gradient of a list's tensor other than `own` is wanted.
@@ -98,6 +100,7 @@ bool holds(const Graph& graph, const Node& node, const Row& row, std::string_vie
   if (condition == "view" || condition == "uncounted") return true;
   const DType dtype = id == kNoValue ? DType::float32 : graph.values[id].type.dtype;
   if (condition == "result's dtype") return dtype == graph.values[node.results.front()].type.dtype;
+  if (condition == "real") return !is_complex(dtype);
   if (condition == "wide") return ops::compute_dtype(dtype) == dtype;
   if (condition == "others")
     return others_require_grad(graph, *find_argument(node, row.operand), id);
@@ -134,7 +137,6 @@ SavedAs saved_as(const Row& row) {
 /// Calls `found` for all that torch keeps for a node.
 void for_each_saved(const Graph& graph, const Node& node,
                     const std::function<void(const Kept&)>& found) {
-  constexpr std::string_view kResult = "result";
   if (node.results.empty() || !requires_grad(graph, node.results.front())) return;
   const OpRows op = rows_of(node.op);
   for (const Row& row : op.rows) {
@@ -255,6 +257,11 @@ std::vector<bool> outputs_saved_by_torch(const Graph& graph) {
   std::vector<bool> saved;
   for (ValueId output : graph.outputs) saved.push_back(values[base[output]] != SavedAs::nothing);
   return saved;
+}
+
+bool keeps_own_results(std::string_view op) {
+  return std::ranges::any_of(rows_of(op).rows,
+                             [](const Row& row) { return row.operand.starts_with(kResult); });
 }
 
 bool is_anything_saved_by_torch(const Graph& graph) {

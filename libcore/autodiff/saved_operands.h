@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string_view>
 #include <vector>
 
 #include "ir/graph.h"
@@ -21,6 +22,9 @@ enum class SavedAs : std::uint8_t {
 std::vector<SavedAs> inputs_saved_by_torch(const Graph& graph);
 /// By output, whether the graph's ops keep something of it.
 std::vector<bool> outputs_saved_by_torch(const Graph& graph);
+/// Whether torch keeps a result of the op for its derivative: all of its results hang on one node
+/// of torch's graph then.
+bool keeps_own_results(std::string_view op);
 /// Whether torch keeps anything for an op that the graph recorded, a number that the op was given
 /// included: backward by such ops works once, unless the graph is retained.
 bool is_anything_saved_by_torch(const Graph& graph);

@@ -31,6 +31,7 @@ constexpr Table make_table() {
   table.add(OpId::id, {VjpKind::rule, penstock::autodiff::function, detail});
 #define PS_THROUGH(id) table.add(OpId::id, {VjpKind::through, nullptr, {}});
 #define PS_CONSTANT(id) table.add(OpId::id, {VjpKind::constant, nullptr, {}});
+#define PS_BY_TORCH(id) table.add(OpId::id, {VjpKind::by_torch, nullptr, {}});
 #define PS_NO_VJP(id) table.add(OpId::id, {VjpKind::missing, nullptr, {}});
 #include "autodiff/vjp.def"
   return table;
@@ -72,14 +73,18 @@ VjpRow row_of_composite(std::string_view op) {
 #include "autodiff/vjp.def"
   };
   const auto row = rows->find(op);
-  return row == rows->end() ? VjpRow{} : row->second;
+  if (row != rows->end()) return row->second;
+  return {op.starts_with("aten.") ? VjpKind::by_torch : VjpKind::missing, nullptr, {}};
 }
 
 }  // namespace
 
 VjpRow vjp_row(std::string_view name) {
   const OpFacts* op = find_op(name);
-  if (op != nullptr && op->family == OpFamily::in_place) op = functional_op(*op);
+  if (op != nullptr && op->family == OpFamily::in_place) {
+    op = functional_op(*op);
+    if (op == nullptr) return {VjpKind::through, nullptr, {}};  // what it writes is an argument
+  }
   if (op != nullptr) return kTable.entries[static_cast<std::size_t>(op->id)].row;
   if (!writes_by_name(name)) return row_of_composite(name);
   std::string pure(name);
@@ -92,7 +97,7 @@ bool keeps_whole(std::string_view name) {
   if (op != nullptr && op->is_prim()) return false;
   if (name == kDetach) return true;
   const VjpKind kind = vjp_row(name).kind;
-  return kind == VjpKind::rule || kind == VjpKind::missing;
+  return kind == VjpKind::rule || kind == VjpKind::by_torch || kind == VjpKind::missing;
 }
 
 }  // namespace penstock::autodiff

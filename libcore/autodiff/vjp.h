@@ -115,7 +115,8 @@ enum class VjpKind : std::uint8_t {
   rule,      ///< a function makes it
   through,   ///< the op is taken apart into ops that have rules
   constant,  ///< results do not depend on the arguments differentiably: they require no grad
-  missing,   ///< torch has one, here is none: gradients are torch's business
+  by_torch,  ///< torch's own rule gives it, when backward runs
+  missing,   ///< here is none: gradients are torch's business
 };
 
 /// One row of vjp.def.
@@ -125,8 +126,8 @@ struct VjpRow {
   std::string_view detail;
 };
 
-/// The row of an op; of in-place ops that of the op that does not write. Ops that no table names
-/// are `missing`.
+/// The row of an op; of in-place ops that of the op that does not write. Ops of torch's that no
+/// table names are `by_torch`.
 VjpRow vjp_row(std::string_view op);
 
 /// Whether decompose leaves an op of torch's whole until its derivative is made.

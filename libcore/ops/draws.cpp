@@ -1,5 +1,6 @@
 #include "ops/draws.h"
 
+#include "ops/gradients_of.h"
 #include "ops/op.h"
 
 namespace penstock::ops {
@@ -16,6 +17,7 @@ bool is_given(const Node& node, std::string_view name) {
 
 bool draws(const Node& node) {
   const OpFacts* op = find_op(node.op);
+  if (node.op == kGradientsOf) return false;
   if (op == nullptr || op->has(kRandom)) return true;
   if (op->family == OpFamily::random) {
     const Argument* train = find_argument(node, "train");

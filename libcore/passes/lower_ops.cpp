@@ -68,7 +68,9 @@ static_assert(is_listed_once(), "a composite has one row");
 
 class Lowering {
  public:
-  Lowering(Graph graph, KeepsWhole keeps, KeepsNode keeps_node) : rewrite_(std::move(graph)) {
+  /// `functional`: what a node writes by its name is a copy made for it.
+  Lowering(Graph graph, KeepsWhole keeps, KeepsNode keeps_node, bool functional)
+      : rewrite_(std::move(graph)), functional_(functional) {
     rewrite_.keep_whole(keeps);
     rewrite_.keep_nodes(std::move(keeps_node));
   }
@@ -279,6 +281,7 @@ class Lowering {
   void lower_unknown(Node node) {
     if (find_argument(node, "out") != nullptr)
       return fail(node, "ops that write an argument called 'out' are not supported");
+    if (functional_ && ops::writes_by_name(node.op)) return rewrite_.keep(std::move(node));
     if (!ops::writes_by_name(node.op)) {
       const auto results = take_composite(node);
       if (results && node.results.empty()) return;  // it demands something, and gives nothing
@@ -358,6 +361,7 @@ class Lowering {
   }
 
   Rewrite rewrite_;
+  bool functional_;
   std::vector<bool> named_;  ///< values that go by the name of a result already
 };
 
@@ -384,11 +388,11 @@ OpFacts facts_of(const Composite& composite) {
 }
 
 Result<Graph> lower_ops(Graph graph, KeepsWhole keeps, KeepsNode keeps_node) {
-  return Lowering(std::move(graph), keeps, std::move(keeps_node)).run();
+  return Lowering(std::move(graph), keeps, std::move(keeps_node), false).run();
 }
 
 Result<Graph> lower_kept_ops(Graph graph) {
-  return Lowering(std::move(graph), nullptr, nullptr).run();
+  return Lowering(std::move(graph), nullptr, nullptr, true).run();
 }
 
 }  // namespace penstock::passes

@@ -28,6 +28,18 @@ PyRef attribute(PyObject* base, const std::string& name) {
   return PyRef::steal(PyObject_GetAttrString(base, name.c_str()));
 }
 
+/// The object of "aten.add.Tensor": namespace, name, overload. Null with an error set where torch
+/// has none.
+PyRef overload_of(const std::string& op) {
+  const std::size_t first = op.find('.');
+  const std::size_t last = op.rfind('.');
+  PyRef torch = PyRef::borrow(PyDict_GetItemString(PyImport_GetModuleDict(), "torch"));
+  PyRef ops = attribute(torch.get(), "ops");
+  PyRef space = attribute(ops.get(), op.substr(0, first));
+  PyRef packet = attribute(space.get(), op.substr(first + 1, last - first - 1));
+  return attribute(packet.get(), op.substr(last + 1));
+}
+
 PyRef make_argument(const Argument& argument, const TorchOps::ValueOf& value_of,
                     const TorchOps::SymbolOf& symbol_of) {
   if (const auto* value = argument.as<Argument::Value>()) return value_of(value->id);
@@ -69,17 +81,8 @@ std::vector<PyRef> results_of(PyRef returned) {
 Result<PyObject*> TorchOps::function(const std::string& op) {
   const auto found = functions_.find(op);
   if (found != functions_.end()) return found->second.get();
-  // "aten.add.Tensor": namespace, name, overload.
-  const std::size_t first = op.find('.');
-  const std::size_t last = op.rfind('.');
-  if (first == std::string::npos || first == last) {
-    return failure(Code::PS0601, op + " is no name of a torch op");
-  }
-  PyRef torch = PyRef::borrow(PyDict_GetItemString(PyImport_GetModuleDict(), "torch"));
-  PyRef ops = attribute(torch.get(), "ops");
-  PyRef space = attribute(ops.get(), op.substr(0, first));
-  PyRef packet = attribute(space.get(), op.substr(first + 1, last - first - 1));
-  PyRef overload = attribute(packet.get(), op.substr(last + 1));
+  if (op.find('.') == op.rfind('.')) return failure(Code::PS0601, op + " is no name of a torch op");
+  PyRef overload = overload_of(op);
   PyRef callable = attribute(overload.get(), "_op");
   if (!callable) PyErr_Clear();
   if (!callable) callable = overload;
@@ -114,6 +117,15 @@ Result<std::vector<PyRef>> TorchOps::call(const std::string& op,
     return refused;
   }
   return results_of(std::move(returned));
+}
+
+bool is_marked_random(const std::string& op) {
+  const PyRef torch = PyRef::borrow(PyDict_GetItemString(PyImport_GetModuleDict(), "torch"));
+  const PyRef tags = attribute(overload_of(op).get(), "tags");
+  const PyRef mark = attribute(attribute(torch.get(), "Tag").get(), "nondeterministic_seeded");
+  const int found = tags && mark ? PySequence_Contains(tags.get(), mark.get()) : -1;
+  PyErr_Clear();
+  return found != 0;
 }
 
 }  // namespace penstock::torch

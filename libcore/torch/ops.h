@@ -35,4 +35,8 @@ class TorchOps {
   std::unordered_map<std::string, python::PyRef> functions_;
 };
 
+/// Whether torch marks "aten.NAME.OVERLOAD" as an op that draws from a generator: twice on the same
+/// arguments it gives different results. True for an op that it does not have. Needs the GIL.
+bool is_marked_random(const std::string& op);
+
 }  // namespace penstock::torch

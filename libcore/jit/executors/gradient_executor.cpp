@@ -25,6 +25,7 @@
 #include "autodiff/saved_operands.h"
 #include "jit/executors/gradient_paths.h"
 #include "jit/executors/gradient_replay.h"
+#include "jit/executors/recording_by_torch.h"
 #include "jit/executors/torch_run.h"
 #include "jit/restore/tensor_layout.h"
 #include "ops/op.h"

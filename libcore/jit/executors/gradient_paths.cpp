@@ -6,6 +6,7 @@
 #include <unordered_map>
 #include <unordered_set>
 
+#include "autodiff/saved_operands.h"
 #include "autodiff/vjp.h"
 #include "ops/draws.h"
 #include "ops/op.h"
@@ -125,15 +126,17 @@ void GradientPaths::find_ties(const Graph& graph) {
     while (ties_[memory] != memory) memory = ties_[memory] = ties_[ties_[memory]];
     return memory;
   };
+  const auto tie = [&](ValueId one, ValueId other) {
+    if (inner[memory_[one]] && inner[memory_[other]])
+      ties_[root(memory_[one])] = root(memory_[other]);
+  };
   for (const Node& node : graph.nodes) {
+    const bool one_node = autodiff::keeps_own_results(node.op);
     for (ValueId result : node.results) {
       if (!graph.values[result].type.requires_grad) continue;
-      for (const NamedArgument& argument : node.args) {
-        for_each_value(argument.value, [&](ValueId id) {
-          if (inner[memory_[id]] && inner[memory_[result]])
-            ties_[root(memory_[id])] = root(memory_[result]);
-        });
-      }
+      if (one_node) tie(node.results.front(), result);
+      for (const NamedArgument& argument : node.args)
+        for_each_value(argument.value, [&](ValueId id) { tie(id, result); });
     }
   }
   for (std::size_t memory = 0; memory < count; ++memory) ties_[memory] = root(memory);

@@ -3,6 +3,7 @@
 #include <string>
 
 #include "jit/executors/gradient_paths.h"
+#include "jit/executors/recording_by_torch.h"
 #include "jit/executors/torch_run.h"
 #include "ops/draws.h"
 #include "torch/state.h"
@@ -20,59 +21,6 @@ bool raise_torch_failed(const std::string& why) {
                  why.c_str());
   return false;
 }
-
-/// Gradient mode on, until this goes.
-class GradMode {
- public:
-  GradMode() : before_(torch::grad_enabled()) { set(true); }
-  ~GradMode() {
-    PyObject *type = nullptr, *value = nullptr, *traceback = nullptr;
-    PyErr_Fetch(&type, &value, &traceback);
-    set(before_);
-    PyErr_Restore(type, value, traceback);
-  }
-  GradMode(const GradMode&) = delete;
-  GradMode& operator=(const GradMode&) = delete;
-
- private:
-  static void set(bool enabled) {
-    if (torch::grad_enabled() == enabled) return;
-    const PyRef function = torch_function("torch._C", "_set_grad_enabled");
-    if (function) PyRef::steal(PyObject_CallOneArg(function.get(), enabled ? Py_True : Py_False));
-    PyErr_Clear();
-  }
-  bool before_;
-};
-
-/// No hooks on what torch saves, until this goes: those of backward are none of forward's.
-class NoSavingHooks {
- public:
-  NoSavingHooks() {
-    const PyRef top = torch_function("torch._C._autograd", "_top_saved_tensors_default_hooks");
-    const PyRef pop = torch_function("torch._C._autograd", "_pop_saved_tensors_default_hooks");
-    while (top && pop) {
-      PyRef hooks = PyRef::steal(PyObject_CallOneArg(top.get(), Py_False));
-      if (!hooks || !PyTuple_Check(hooks.get()) || !PyRef::steal(PyObject_CallNoArgs(pop.get())))
-        break;
-      hooks_.push_back(std::move(hooks));
-    }
-    PyErr_Clear();
-  }
-  ~NoSavingHooks() {
-    if (hooks_.empty()) return;
-    PyObject *type = nullptr, *value = nullptr, *traceback = nullptr;
-    PyErr_Fetch(&type, &value, &traceback);
-    const PyRef push = torch_function("torch._C._autograd", "_push_saved_tensors_default_hooks");
-    for (; push && !hooks_.empty(); hooks_.pop_back())
-      PyRef::steal(PyObject_CallObject(push.get(), hooks_.back().get()));
-    PyErr_Restore(type, value, traceback);
-  }
-  NoSavingHooks(const NoSavingHooks&) = delete;
-  NoSavingHooks& operator=(const NoSavingHooks&) = delete;
-
- private:
-  std::vector<PyRef> hooks_;  ///< the innermost first
-};
 
 class Replaying {
  public:
@@ -223,11 +171,6 @@ std::vector<bool> inputs_read(const Graph& graph) {
   }
   read.resize(graph.interface.inputs.size());
   return read;
-}
-
-PyRef torch_function(const char* module, const char* name) {
-  const PyRef found = PyRef::steal(PyImport_ImportModule(module));
-  return found ? PyRef::steal(PyObject_GetAttrString(found.get(), name)) : nullptr;
 }
 
 bool differentiate_by_torch(GradientProgram& program, const GradientReplay& replay,

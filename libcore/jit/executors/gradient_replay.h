@@ -84,7 +84,4 @@ bool differentiate_by_torch(GradientProgram& program, const GradientReplay& repl
                             std::vector<python::PyRef>& gradients,
                             std::chrono::nanoseconds& engine_time);
 
-/// A function of torch's, by its module and name; null with a Python error set.
-python::PyRef torch_function(const char* module, const char* name);
-
 }  // namespace penstock::jit

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "jit/executors/op_gradients.h"
+#include "ops/gradients_of.h"
 #include "ops/op.h"
 
 namespace penstock::jit {
@@ -68,7 +70,9 @@ Result<std::vector<PyRef>> TorchFallback::call(const FallbackCall& call, const W
     auto copy = copy_of(tensor.get());
     return copy ? std::move(*copy) : PyRef();
   };
-  auto results = ops_.call(call.op, call.arguments, value_of, symbol_of_);
+  auto results = call.op == ops::kGradientsOf
+                     ? gradients_of_op(ops_, call.arguments, value_of, symbol_of_)
+                     : ops_.call(call.op, call.arguments, value_of, symbol_of_);
   if (results && results->size() < call.outputs.size())
     return failure(Code::PS0505, call.op + " gave fewer results than the graph expects");
   return results;

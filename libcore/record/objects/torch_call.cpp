@@ -20,6 +20,7 @@
 #include "record/results.h"
 #include "record/walk.h"
 #include "torch/methods.h"
+#include "torch/ops.h"
 #include "torch/state.h"
 #include "torch/tensor_facts.h"
 
@@ -383,17 +384,34 @@ bool can_hold_result(Walk& walk, const TorchTarget& target, const torch::Resolve
                             "the size of what " + target.target + " gives depends on elements");
 }
 
+/// Whether the op draws random numbers, by torch's own mark. Those of several layers do where
+/// something is dropped.
+bool draws_by_torch(const PlannedNode& node) {
+  const auto is = [&](std::string_view name, const Argument& value) {
+    const auto given = std::ranges::find(node.args, name, &NamedArgument::name);
+    return given != node.args.end() && given->value == value;
+  };
+  return torch::is_marked_random(node.op) && !is("dropout", Argument(0.0)) &&
+         !is("train", Argument(false));
+}
+
 /// True unless torch is to record a gradient of the op and there is no derivative of it here: the
 /// segment ends, torch runs the op by itself, and the next segment begins behind it.
 bool has_derivative(Walk& walk, const TorchTarget& target, const PlannedNode& node) {
   if (walk.context.for_backend() || !torch::grad_enabled()) return true;
   const bool is_asked = std::ranges::any_of(
       node.values, [&](ValueId id) { return walk.recorder.is_differentiated(id); });
-  if (!is_asked || autodiff::vjp_row(node.op).kind != autodiff::VjpKind::missing) return true;
-  // What such an op is taken apart into has derivatives.
-  if (may_decide_size(walk, Node{node.op, node.args, {}, -1})) return true;
-  return walk.verdict.broke(
-      Code::PS0310, "there is no derivative of " + target.target + ", which comes to " + node.op);
+  const autodiff::VjpKind kind = autodiff::vjp_row(node.op).kind;
+  if (!is_asked || kind == autodiff::VjpKind::constant) return true;
+  if (kind == autodiff::VjpKind::missing) {
+    // What such an op is taken apart into has derivatives.
+    if (may_decide_size(walk, Node{node.op, node.args, {}, -1})) return true;
+    return walk.verdict.broke(
+        Code::PS0310, "there is no derivative of " + target.target + ", which comes to " + node.op);
+  }
+  if (kind != autodiff::VjpKind::by_torch || !draws_by_torch(node)) return true;
+  return walk.verdict.broke(Code::PS0310, target.target + " draws random numbers, and " + node.op +
+                                              " has no derivative that reads them");
 }
 
 PlannedNode planned_node(const Walk& walk, torch::ResolvedCall& call) {

@@ -51,7 +51,7 @@ def constant_part(x, y):
 
 
 def without_derivative(x, y):
-    z = torch.erfinv(torch.tanh(x * y))
+    z = torch.as_strided(torch.tanh(x * y), x.shape, (1,) * x.dim())
     return z + x
 
 

@@ -38,6 +38,15 @@ CHOICE = (
 ).split()
 CHOICE_DTYPES = ["float32", "bfloat16", "int64", "complex64"]
 
+# Gradients: of ops whose derivatives are torch's own, and some of ours.
+CHOICE_OF_GRADIENTS = (
+    "angle cdist cholesky_solve complex cummax cummin digamma erfinv fft.fft fft.hfft fft.irfft fft.irfft2 fft.rfft index_reduce.amax kthvalue "
+    "lgamma linalg.cholesky linalg.det linalg.eigh linalg.inv linalg.lstsq.grad_oriented linalg.lu_factor linalg.pinv linalg.qr linalg.slogdet "
+    "linalg.solve linalg.solve_triangular linalg.svdvals logcumsumexp lu matmul matrix_exp median mode mul nanmedian nn.functional.conv2d "
+    "nn.functional.ctc_loss nn.functional.embedding_bag nn.functional.gelu nn.functional.grid_sample nn.functional.layer_norm "
+    "nn.functional.max_unpool2d nn.functional.pdist polar polygamma.polygamma_n_0 renorm softmax special.i0e special.ndtri stft var"
+).split()
+
 # Ops in one process: a report of theirs is read at once.
 GROUP = 24
 # Seconds for a group.
@@ -152,7 +161,8 @@ def judge(expected, given, mode):
 
 
 def shares(tool, documents, progress):
-    """By case: node executions compiled, in the library and in torch as part of graphs, and calls of graphs."""
+    """By case: node executions compiled, in the library and in torch as part of graphs, calls of graphs, and whether
+    no graph ended at an op or began behind one."""
     done = subprocess.run([os.path.join(os.path.dirname(tool), "penstock-report"), "--json", documents],
                           capture_output=True, text=True, check=False)
     if done.returncode != 0:
@@ -167,7 +177,9 @@ def shares(tool, documents, progress):
         key = keys.get(graph["name"].rsplit(".", 1)[-1])
         if key is None or not graph["ops"]:
             continue
-        times, found = counts.get(graph["id"], 0), by_key.setdefault(key, [0, 0, 0, 0])
+        times, found = counts.get(graph["id"], 0), by_key.setdefault(key, [0, 0, 0, 0, True])
+        behind = graph["after"] or any(buffer["name"].startswith("stack_") for buffer in graph["buffers"])
+        found[4] = found[4] and not graph["ends"] and not behind
         share = graph["shares"]
         found[3] += times
         for i, kind in enumerate(("compiled", "library", "fallback")):
@@ -205,6 +217,24 @@ def gives_reals(told):
     return told[0] != "tensor" or "complex" not in str(told[1][0])
 
 
+def tell_graphs(results):
+    """Of ops with gradients: whether each call of theirs is a graph, whole."""
+    found = {}
+    for key, case in results.items():
+        name, mode, _, _ = key.split("|")
+        if mode != "gradients" or case["raises"]:
+            continue
+        shares = case["shares"] or [0, 0, 0, 0, True]
+        whole = shares[4] and shares[3] == case["calls"]
+        found.setdefault(name, set()).add("differs" if case["wrong"] else "one graph" if whole else "broken")
+    if not found:
+        return
+    worst = {name: next(kind for kind in ("differs", "broken", "one graph") if kind in kinds) for name, kinds in found.items()}
+    counts = collections.Counter(worst.values())
+    print(f"ops with gradients: {len(worst)}, " + ", ".join(f"{kind} {count}" for kind, count in counts.most_common()))
+    print("broken: " + " ".join(sorted(name for name, kind in worst.items() if kind == "broken")))
+
+
 def tell(results, database, report):
     passed = failed = undecided = 0
     nodes = collections.Counter()
@@ -222,13 +252,14 @@ def tell(results, database, report):
         counted = mode == "plain" and dtype == "float32" and not case["raises"] and case.get("real", True)
         if not counted or not database[name].supports_autograd:
             continue
-        share = case["shares"] or [0, 0, 0, 0]
+        share = case["shares"] or [0, 0, 0, 0, True]
         nodes["compiled"] += share[0]
         nodes["library"] += share[1]
         nodes["torch, in a graph"] += share[2]
         missing = max(0, case["calls"] - share[3])
         nodes["eager"] += missing
         eager[name] += missing + share[2]
+    tell_graphs(results)
     total = sum(nodes.values())
     if total:
         print("node executions of differentiable ops, float32: " + ", ".join(f"{kind} {count} ({100 * count / total:.1f}%)" for kind, count in nodes.most_common()))
@@ -253,7 +284,8 @@ def main():
     parser.add_argument("--report")
     given = parser.parse_args()
     database = {samples.name_of(op): op for op in samples.op_database()}
-    chosen = given.ops.split(",") if given.ops else list(database) if given.wide else CHOICE
+    choice = CHOICE_OF_GRADIENTS if given.modes == "gradients" else CHOICE
+    chosen = given.ops.split(",") if given.ops else list(database) if given.wide else choice
     names = [name for name in chosen if name.split(".")[0] not in samples.LEFT_OUT and name not in samples.LEFT_OUT]
     missing = [name for name in names if name not in database]
     if missing:

@@ -107,17 +107,46 @@ def described(value, depth=0):
     return ("object", type(value).__name__)
 
 
+def gradients_of(result, leaves):
+    """What torch's engine gives the leaves for tangents of every result, as plain data. Nothing but torch's own backward,
+    and of a graph's that of single ops, is to run for it: no segment a second time, which asks with create_graph, unless an op
+    gives no gradient at all.
+    """
+    again, grad = [], torch.autograd.grad
+
+    def noted(*args, **kwargs):
+        again.extend(kwargs.keys() & {"create_graph"})
+        return grad(*args, **kwargs)
+
+    torch.autograd.grad = noted
+    reached = [t for t in samples.tensors_in(result) if t.requires_grad]
+    tangents = [torch.linspace(0.5, 1.5, t.numel(), dtype=t.dtype).view(t.shape) for t in reached]
+    try:
+        found = torch.autograd.grad(reached, leaves, tangents, allow_unused=True)
+    except Exception as error:
+        return ("error", type(error).__name__)
+    finally:
+        torch.autograd.grad = grad
+    if again and None not in found:
+        return ("object", "gradients by running a segment again")
+    return described([one if one is None else one.detach().clone(memory_format=torch.contiguous_format) for one in found])
+
+
 def run(case, number):
-    """What each call gave, and the first argument behind it."""
+    """What each call gave, and the first argument behind it, or the gradients."""
     function, target = own_function(template_of(case), f"case_{number}"), own_target(case.target, f"case_{number}")
     told = []
     for given in case.calls:
         x, args, kwargs = samples.copied(given[0]), samples.copied(given[1]), samples.copied(given[2])
         torch.manual_seed(7)
         try:
-            with torch.no_grad():
+            with torch.set_grad_enabled(case.mode == "gradients"):
                 result = function(target, x, args, kwargs)
-            told.append((described(result), described(x)))
+            if case.mode == "gradients":
+                leaves = [t for t in samples.tensors_in((x, args, kwargs)) if t.requires_grad]
+                told.append((described(result), gradients_of(result, leaves)))
+            else:
+                told.append((described(result), described(x)))
         except Exception as error:
             told.append((("error", type(error).__name__), None))
     return told

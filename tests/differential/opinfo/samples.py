@@ -6,6 +6,7 @@ A case is one way to call one op: its samples in a mode. Modes:
   gaps      the same on tensors that lie with gaps between their elements
   fused     with pointwise ops before and behind it
   in_place  the variant that writes its first argument, on a copy; what was written counts
+  gradients the op on leaves, and the gradients that torch's engine then gives them
   changing  one function for all samples of one structure: sizes change from call to call
   errors    arguments that torch refuses: the kind of the error counts
 """
@@ -29,7 +30,7 @@ def op_database():
     return op_db
 
 
-MODES = ("plain", "gaps", "fused", "in_place", "changing", "errors")
+MODES = ("plain", "gaps", "fused", "in_place", "gradients", "changing", "errors")
 DTYPES = (torch.float32, torch.float64, torch.bfloat16, torch.int64, torch.bool, torch.complex64)
 
 # What they give is not decided by what they are given, or takes minutes, or asks for another machine.
@@ -76,7 +77,8 @@ def copied(value):
     """The same argument in memory of its own, laid out as it was."""
     if isinstance(value, torch.Tensor):
         storage = value.detach().untyped_storage().clone()
-        return torch.empty(0, dtype=value.dtype).set_(storage, value.storage_offset(), value.size(), value.stride())
+        made = torch.empty(0, dtype=value.dtype).set_(storage, value.storage_offset(), value.size(), value.stride())
+        return made.requires_grad_(value.requires_grad)
     if isinstance(value, tuple) and type(value) is not tuple:
         return value
     if isinstance(value, (list, tuple)):
@@ -104,12 +106,21 @@ def spread(items, count):
     return [(i * len(items) // count, items[i * len(items) // count]) for i in range(count)]
 
 
-def samples_of(op, dtype):
+def samples_of(op, dtype, requires_grad=False):
     """The samples that can be made; torch's generators raise for a few combinations."""
     try:
-        return [s for s in itertools.islice(op.sample_inputs("cpu", dtype, requires_grad=False), 200) if is_plain(s)]
+        return [s for s in itertools.islice(op.sample_inputs("cpu", dtype, requires_grad=requires_grad), 200) if is_plain(s)]
     except Exception:
         return []
+
+
+def gradient_cases_of(op, dtype, target, count):
+    if not op.supports_autograd or dtype not in op.supported_backward_dtypes("cpu"):
+        return
+    every = [(s.input, s.args, s.kwargs) for s in samples_of(op, dtype, True)]
+    every = [given for given in every if any(t.requires_grad for t in tensors_in(given))]
+    for i, given in spread(every, count):
+        yield Case(f"{name_of(op)}|gradients|{str(dtype).removeprefix('torch.')}|{i}", op, "gradients", dtype, target, [given] * 4)
 
 
 def errors_of(op):
@@ -148,6 +159,8 @@ def cases_of(op, dtype, modes, count):
             if called is None or (mode in ("fused", "in_place") and not isinstance(sample.input, torch.Tensor)):
                 continue
             yield Case(f"{label}|{mode}|{short}|{i}", op, mode, dtype, called, [arguments] * 4)
+    if "gradients" in modes:
+        yield from gradient_cases_of(op, dtype, target, count)
     if "changing" not in modes:
         return
     groups = {}

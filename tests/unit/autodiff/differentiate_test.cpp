@@ -7,6 +7,7 @@
 
 #include "autodiff/vjp.h"
 #include "gradient_graph.h"
+#include "ops/gradients_of.h"
 #include "ops/interpreter.h"
 
 using namespace penstock;
@@ -44,10 +45,13 @@ TEST_CASE("ops that write have the row of the op that does not") {
   CHECK(vjp_row("aten.relu_.default").kind == VjpKind::rule);
   CHECK(vjp_row("aten.index_add_.default").kind == VjpKind::through);
   CHECK(vjp_row("aten.eq_.Tensor").kind == VjpKind::constant);
+  CHECK(vjp_row("aten.copy_.default").kind == VjpKind::through);
 }
 
-TEST_CASE("an op that no table knows has no derivative, and stays whole") {
-  CHECK(vjp_row("aten.nobody_knows.default").kind == VjpKind::missing);
+TEST_CASE("torch differentiates its ops that no table knows, nobody others; they stay whole") {
+  CHECK(vjp_row("aten.nobody_knows.default").kind == VjpKind::by_torch);
+  CHECK(vjp_row("aten.nobody_knows_.default").kind == VjpKind::by_torch);
+  CHECK(vjp_row("mine.nobody_knows.default").kind == VjpKind::missing);
   CHECK(keeps_whole("aten.nobody_knows.default"));
   CHECK_FALSE(keeps_whole("aten.add.Tensor"));
   CHECK_FALSE(keeps_whole("prim.add"));
@@ -130,14 +134,83 @@ TEST_CASE("what torch recorded without grad is a constant") {
         std::vector<double>{0, std::exp(2), 0});
 }
 
-TEST_CASE("an op without a derivative on the way is an error that names it") {
+/// The node of a graph in which torch differentiates an op.
+const Node& asked_of_torch(const Graph& joint) {
+  const auto found = std::ranges::find(joint.nodes, ops::kGradientsOf, &Node::op);
+  REQUIRE(found != joint.nodes.end());
+  return *found;
+}
+
+TEST_CASE("of an op without a rule torch is asked for the gradients that are wanted") {
+  GradientGraph g;
+  const ValueId x = g.leaf(), y = g.input({SymExpr(3)}, DType::float64), z = g.leaf();
+  const ValueId product = g.binary("mul", z, 2.0);
+  g.output(g.apply("floor_divide.default", {{"self", g.value(y)}, {"other", g.value(product)}}));
+  g.output(g.binary("mul", x, g.value(y)));
+  const Graph joint = joint_of(g.graph);
+  const Node& node = asked_of_torch(joint);
+  CHECK(*find_argument(node, ops::kGradientsOfOp) == Argument("aten.floor_divide.default"));
+  CHECK(*find_argument(node, ops::kGradientsWanted) == TorchGraph::list({1}));
+  CHECK(operand_value(node, "self") == y);
+  const auto* tangents = find_argument(node, ops::kGradientsTangents)->as<Argument::Sequence>();
+  REQUIRE(tangents->items.size() == 1);
+  CHECK(tangents->items[0].as<Argument::Value>()->id ==
+        static_cast<ValueId>(joint.interface.training.tangents[0].input));
+  REQUIRE(node.results.size() == 1);
+  CHECK(joint.values[node.results[0]].type.sizes == std::vector<SymExpr>{SymExpr(3)});
+  CHECK(joint.interface.training.gradients.size() == 2);
+}
+
+TEST_CASE("an operand that stands at two places has the sum of two gradients of torch's") {
   GradientGraph g;
   const ValueId x = g.leaf();
   g.output(g.apply("floor_divide.default", {{"self", g.value(x)}, {"other", g.value(x)}}));
+  const Graph joint = joint_of(g.graph);
+  const Node& node = asked_of_torch(joint);
+  CHECK(*find_argument(node, ops::kGradientsWanted) == TorchGraph::list({0, 1}));
+  REQUIRE(node.results.size() == 2);
+  CHECK(ops_of(joint).find("prim.add") != std::string::npos);
+}
+
+TEST_CASE("a result that torch gives no gradient beside one that has one is a constant") {
+  GradientGraph g;
+  const ValueId x = g.leaf();
+  Node node{"aten.nobody_knows.default", {{"self", g.value(x)}}, {}};
+  for (const bool tracks : {true, false}) {
+    TensorType type = g.graph.values[x].type;
+    type.requires_grad = tracks;
+    node.results.push_back(add_value(g.graph, "result", type));
+  }
+  const ValueId beside = node.results[1];
+  g.graph.nodes.push_back(std::move(node));
+  g.output(g.binary("mul", x, g.value(beside)));
+  CHECK(ops_of(joint_of(g.graph)).find(ops::kGradientsOf) == std::string::npos);
+}
+
+TEST_CASE("an op in place that no table knows writes one copy, and torch differentiates it so") {
+  GradientGraph g;
+  const ValueId x = g.leaf(), product = g.binary("mul", x, 2.0);
+  Node node{"aten.nobody_knows_.default", {{"self", g.value(product)}}, {}};
+  node.results.push_back(add_value(g.graph, "result", g.graph.values[product].type));
+  g.graph.nodes.push_back(std::move(node));
+  g.output(product);
+  const Graph joint = joint_of(g.graph);
+  CHECK(*find_argument(asked_of_torch(joint), ops::kGradientsOfOp) ==
+        Argument("aten.nobody_knows_.default"));
+  CHECK(std::ranges::count(joint.nodes, "aten.nobody_knows_.default", &Node::op) == 1);
+  CHECK(std::ranges::count(joint.nodes, "prim.copy_", &Node::op) == 0);
+}
+
+TEST_CASE("an op without a derivative on the way is an error that names it") {
+  GradientGraph g;
+  const ValueId x = g.leaf();
+  g.output(g.apply(
+      "as_strided.default",
+      {{"self", g.value(x)}, {"size", TorchGraph::list({2})}, {"stride", TorchGraph::list({1})}}));
   const auto joint = joint_graph(g.graph);
   REQUIRE_FALSE(joint.has_value());
   CHECK(joint.error().code == Code::PS0606);
-  CHECK(joint.error().message.find("aten.floor_divide.default has no derivative") !=
+  CHECK(joint.error().message.find("aten.as_strided.default has no derivative") !=
         std::string::npos);
 }
 

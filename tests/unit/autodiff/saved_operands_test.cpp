@@ -118,3 +118,19 @@ TEST_CASE("the third result is another one than the first") {
   g.output(results[2]);
   CHECK(outputs_saved_by_torch(g.graph) == std::vector<bool>{false, true, true});
 }
+
+TEST_CASE("what is kept depends on what an argument is, left out too, and on what elements are") {
+  const auto saved = [](std::vector<NamedArgument> more, DType dtype) {
+    GradientGraph g;
+    const ValueId x = g.leaf();
+    g.graph.values[x].type.dtype = g.graph.interface.inputs[x].type.dtype = dtype;
+    std::vector<NamedArgument> args = {{"self", g.value(x)}};
+    args.insert(args.end(), more.begin(), more.end());
+    g.output(unchecked(g, "fft_fft.default", std::move(args), 1));
+    return inputs_saved_by_torch(g.graph)[0] == SavedAs::itself;
+  };
+  CHECK(saved({}, DType::float64));
+  CHECK(saved({{"n", Argument()}}, DType::float64));
+  CHECK_FALSE(saved({{"n", std::int64_t{2}}}, DType::float64));
+  CHECK_FALSE(saved({}, DType::complex128));
+}

@@ -47,6 +47,24 @@ TEST_CASE("outputs with nothing but inputs in common are computed one after the 
   CHECK_FALSE(split_stages(tied.graph).has_value());
 }
 
+TEST_CASE("results that one node of torch's has are in one part") {
+  const auto parts = [](const char* op) {
+    GradientGraph g;
+    Node node{op, {{"self", g.value(g.leaf())}}, {}};
+    const TensorType type = g.graph.values.front().type;
+    for (const char* name : {"values", "vectors"}) {
+      node.results.push_back(add_value(g.graph, name, type));
+      g.graph.values.back().type.storage = -1;
+    }
+    const std::vector<ValueId> results = node.results;
+    g.graph.nodes.push_back(std::move(node));
+    for (ValueId result : results) g.output(result);
+    return GradientPaths(g.graph, {true, true}).count_parts();
+  };
+  CHECK(parts("aten.linalg_eigh.default") == 1);
+  CHECK(parts("aten.nobody_knows.default") == 2);
+}
+
 TEST_CASE("writes and random numbers keep their order") {
   GradientGraph g;
   const ValueId x = g.leaf(), y = g.leaf();
