@@ -67,6 +67,11 @@ void index_add(Decomposition& d) {
     return d.keep();
   source = with_dim(d, source);
   if (d.rank(source) != p.written.size()) return d.keep();
+  // Sizes that differ in name are one: a place of the index for each part of the source.
+  const std::vector<SymExpr> given = d.sizes(source);
+  for (std::size_t i = 0; i < given.size(); ++i) {
+    if (!d.equal(given[i], p.written[i])) return d.keep();
+  }
   if (d.differs("alpha", 1)) {
     const DType dtype = d.dtype_of(source);
     const Operands like{{}, d.sizes(source), dtype, ops::compute_dtype(dtype)};

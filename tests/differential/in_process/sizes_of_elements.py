@@ -101,6 +101,12 @@ def scattered_back(mask, x):
     return y.view(6, 5), torch.zeros(len(index), 2) + 1
 
 
+def added_to_places(mask, x):
+    """What a mask selects and where it does are as many."""
+    chosen = mask.any(1)
+    return torch.zeros(6, 5).index_add(0, chosen.nonzero().squeeze(1), x[chosen] * 2)
+
+
 # -- values, repeats and counts
 
 
@@ -213,7 +219,7 @@ def written(mask, x):
 
 for function, arguments in ((places, ()), (places_of_numbers, (X,)), (columns, (X,)), (as_tuple, (X,)), (of_a_row, (X,)),
                             (selected, (X,)), (selected_rows, (X, W)), (selected_of_three, (X,)), (by_masked_select, (X,)),
-                            (masked_mean, (X,)), (in_turn, (X,)), (scattered_back, (X,)), (distinct, (X,)),
+                            (masked_mean, (X,)), (in_turn, (X,)), (scattered_back, (X,)), (added_to_places, (X,)), (distinct, (X,)),
                             (distinct_neighbours, ()), (repeated, (X,)), (counted, ()), (first_few, (X,)), (padded, (X,)),
                             (averaged, (X,)), (summed_up, (X,)), (looped, (X,)), (routed, (X,)), (boxes, (X,)),
                             (drawn, (X,)), (written, (X,))):
