@@ -24,11 +24,12 @@ bool call_once(Walk& walk, FrameShadow& f, Operand function, const std::vector<O
   f.expected.native = true;
   f.finish = [pops](Walk& walk, FrameShadow& f) {
     f.pop(pops);
-    if (!is_immutable_literal(f.object())) {
+    const auto result = made_of_constants(walk, f.object());
+    if (!result) {
       walk.verdict.spoil_here("a function that a rule calls constant gives an object of type " +
                               std::string(Py_TYPE(f.object())->tp_name));
     }
-    f.push(Shadow::constant());
+    f.push(result.value_or(Shadow::constant()));
   };
   return true;
 }
