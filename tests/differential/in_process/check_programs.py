@@ -121,7 +121,7 @@ BREAKS = {"guards_that_never_hold.py": {("PS0313", UNHOLDABLE + "getattr(G['Coun
 
 # Programs that start processes, end in ways of their own, set what torch does for the whole process, or compile with
 # torch; and those that call modules themselves: which program's graphs those are does not show, as they begin in torch.
-ALONE = {"attention_scores.py", "backend_calls.py", "carried_gradients.py", "child_processes.py", "class_statements.py", "compared_elements.py", "compiled_functions.py", "conditions_on_tensors.py", "configured.py", "decorators_and_patterns.py", "ending.py", "ending_compiled.py", "ends_with_imports.py",
+ALONE = {"attention_scores.py", "backend_calls.py", "carried_gradients.py", "child_processes.py", "class_statements.py", "compared_elements.py", "compiled_functions.py", "conditions_on_tensors.py", "configured.py", "ending.py", "ending_compiled.py", "ends_with_imports.py",
          "exchanged_tensors.py", "generating.py", "guards_that_never_hold.py", "hooks_and_parameters.py", "idioms_of_python.py", "image_classifier.py", "loops_on_tensors.py", "loops_without_end.py", "members_of_objects.py",
          "optimizers.py", "program_backends.py", "recorded_gradients.py", "recurrent_and_attention.py", "scans_of_tensors.py", "training.py", "training_loop.py", "sizes_of_composites.py", "templates_and_annotations.py", "type_parameters.py", "words_as_keys.py"}
 # What programs need of CPython that earlier versions cannot even read.
