@@ -167,8 +167,7 @@ bool Facts::consume(Operand operand) {
   }
   // One of torch's words that graphs have none for (float8_e4m3fn): there is one object of each.
   const std::string_view type = Py_TYPE(object)->tp_name;
-  if (type == "torch.dtype" || type == "torch.layout" || type == "torch.qscheme" ||
-      type == "re.Pattern")  // which re keeps
+  if (type == "torch.dtype" || type == "torch.layout" || type == "torch.qscheme")
     return consume_identity(operand);
   // A member of an enumeration, a singleton: the same object means the same value.
   if (Py_TYPE(object)->tp_as_number == nullptr ||

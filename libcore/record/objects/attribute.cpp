@@ -296,13 +296,6 @@ bool load_c_member(Walk& walk, FrameShadow& f, Operand self, PyObject* descripto
     const std::size_t part = text == "start" ? 0 : text == "stop" ? 1 : 2;
     return push_attribute(walk, f, walk.objects.object(self.shadow.index).items[part], use);
   }
-  if (source == kNoSource && PyFunction_Check(self.object)) {
-    // What a function begins with its code says, and the constants that the segment gave it.
-    const PyRef value = PyRef::steal(PyObject_GetAttr(self.object, name));
-    PyErr_Clear();
-    if (value && (python::is_immutable_literal(value.get()) || PyCode_Check(value.get())))
-      return push_attribute(walk, f, Shadow::constant(), use);
-  }
   if (source == kNoSource) {
     return walk.verdict.broke(Code::PS0303,
                               "the attribute '" + text + "' of a new object is not followed");

@@ -139,24 +139,6 @@ bool call_function(Walk& walk, FrameShadow& f, Operand function, std::vector<Ope
   return gives_call_result(f, pops);
 }
 
-namespace {
-
-/// The function of Python that alone makes what a class gives, as a namedtuple's __new__ does;
-/// null: there is none.
-PyRef function_that_makes(Walk& walk, PyObject* type) {
-  auto* object = reinterpret_cast<PyTypeObject*>(type);
-  PyObject* maker = type_lookup(object, "__new__");
-  const bool of_python =
-      maker != nullptr && is_own_type(maker, "staticmethod") &&
-      type_lookup(object, "__init__") == type_lookup(&PyBaseObject_Type, "__init__");
-  if (!of_python || why_not_made(walk, object)) return {};
-  PyRef function = PyRef::steal(PyObject_GetAttrString(maker, "__func__"));
-  PyErr_Clear();
-  return function && PyFunction_Check(function.get()) ? std::move(function) : PyRef();
-}
-
-}  // namespace
-
 bool call_unpacking(Walk& walk, FrameShadow& f, Operand callable, int arguments, int pops) {
   const Operand generator = f.operand(arguments);
   const auto refuse = [&] {
@@ -166,19 +148,13 @@ bool call_unpacking(Walk& walk, FrameShadow& f, Operand callable, int arguments,
   if (over == nullptr || over->kind != IteratorShadow::Kind::generator) return refuse();
   auto call = std::make_shared<Expected>();
   Operand function = callable;
-  PyRef maker;
   if (callable.shadow.is(Shadow::Kind::unknown)) return walk.facts.consume(callable);
   if (PyMethod_Check(callable.object)) {
     function = method_part(walk, callable, 0);
     call->positional = {method_part(walk, callable, 1)};
-  } else if (PyType_Check(callable.object)) {
-    maker = function_that_makes(walk, callable.object);
-    if (!maker) return refuse();
-    walk.facts.guard_class_version(callable);
-    function = {Shadow::constant(), maker.get()};
-    call->positional = {callable};
   } else if (!PyFunction_Check(callable.object)) {
-    PyObject* method = type_lookup(Py_TYPE(callable.object), "__call__");
+    PyObject* method =
+        PyType_Check(callable.object) ? nullptr : type_lookup(Py_TYPE(callable.object), "__call__");
     if (method == nullptr || !PyFunction_Check(method)) return refuse();
     walk.facts.guard_type_version(callable);
     PyRef name = PyRef::steal(PyUnicode_InternFromString("__call__"));

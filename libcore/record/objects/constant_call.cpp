@@ -24,12 +24,11 @@ bool call_once(Walk& walk, FrameShadow& f, Operand function, const std::vector<O
   f.expected.native = true;
   f.finish = [pops](Walk& walk, FrameShadow& f) {
     f.pop(pops);
-    const auto result = made_of_constants(walk, f.object());
-    if (!result) {
+    if (!is_immutable_literal(f.object())) {
       walk.verdict.spoil_here("a function that a rule calls constant gives an object of type " +
                               std::string(Py_TYPE(f.object())->tp_name));
     }
-    f.push(result.value_or(Shadow::constant()));
+    f.push(Shadow::constant());
   };
   return true;
 }

@@ -300,15 +300,9 @@ bool is_made_set(Operand operand) {
   return PyAnySet_CheckExact(operand.object) && operand.shadow.is(Shadow::Kind::fresh);
 }
 
-/// Of sets that the segment made, and of plain values: another set, or a question.
+/// Of sets that the segment made: another one, or a question.
 bool set_of_sets(BuiltinCall& c) {
-  const auto is_known = [&c](Operand one) {
-    const bool values = PyList_CheckExact(one.object) || PyTuple_CheckExact(one.object) ||
-                        one.shadow.is(Shadow::Kind::constant);
-    return is_made_set(one) || (values && c.walk.facts.consume(one));
-  };
-  const bool known = c.keywords.empty() && is_made_set(c.positional[0]) &&
-                     std::ranges::all_of(c.positional, is_known);
+  const bool known = c.keywords.empty() && std::ranges::all_of(c.positional, is_made_set);
   if (!known) return refuse(c);
   const bool asks = c.name.starts_with("is");
   return asks ? gives_constant(c.frame, c.pops) : gives_fresh(c.frame, c.pops, {});

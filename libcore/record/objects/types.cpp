@@ -4,7 +4,6 @@
 #include <cstring>
 
 #include "policy/roots.h"
-#include "python/hook.h"
 #include "python/literal.h"
 #include "python/type_lookup.h"
 #include "record/objects/attribute.h"
@@ -267,8 +266,6 @@ bool is_plain_exception(PyTypeObject* type) {
           !PyType_HasFeature(type, Py_TPFLAGS_HEAPTYPE));
 }
 
-}  // namespace
-
 /// Why no instance of the class is made in a segment. Where no tensor of the program's is at work,
 /// a module is a part of a model that is being built.
 std::optional<std::string> why_not_made(Walk& walk, PyTypeObject* type) {
@@ -286,21 +283,6 @@ std::optional<std::string> why_not_made(Walk& walk, PyTypeObject* type) {
   return std::nullopt;
 }
 
-namespace {
-
-/// Of flags: the member of several flags at once, which enum makes when it is asked for the first
-/// time, and keeps. False where the class has a way of its own.
-bool make_flags(PyObject* type, PyObject* value) {
-  const python::HookPause pause;
-  const PyRef missing = PyRef::steal(PyObject_GetAttrString(type, "_missing_"));
-  PyObject* function =
-      missing && PyMethod_Check(missing.get()) ? PyMethod_GET_FUNCTION(missing.get()) : nullptr;
-  const bool of_enum = function != nullptr && qualified_name(function) == "enum.Flag._missing_";
-  const PyRef member = of_enum ? PyRef::steal(PyObject_CallOneArg(type, value)) : PyRef();
-  PyErr_Clear();
-  return static_cast<bool>(member);
-}
-
 /// Color(2): the member of an enumeration that has the value. Nothing where there is none.
 std::optional<bool> find_member(Walk& walk, FrameShadow& f, Operand type,
                                 const std::vector<Operand>& positional, const Keywords& keywords,
@@ -310,15 +292,10 @@ std::optional<bool> find_member(Walk& walk, FrameShadow& f, Operand type,
       qualified_name(const_cast<PyObject*>(meta)) != "enum.EnumType" ||
       !python::is_immutable_literal(positional[0].object))
     return std::nullopt;
-  const auto has_member = [&] {
-    const PyRef members = PyRef::steal(PyObject_GetAttrString(type.object, "_value2member_map_"));
-    const bool has = members && PyDict_Check(members.get()) &&
+  const PyRef members = PyRef::steal(PyObject_GetAttrString(type.object, "_value2member_map_"));
+  const bool known = members && PyDict_Check(members.get()) &&
                      PyDict_Contains(members.get(), positional[0].object) == 1;
-    PyErr_Clear();
-    return has;
-  };
-  const bool known =
-      has_member() || (make_flags(type.object, positional[0].object) && has_member());
+  PyErr_Clear();
   if (!known) return std::nullopt;
   return walk.facts.consume(positional[0]) && gives_constant(f, pops);
 }

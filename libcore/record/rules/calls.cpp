@@ -297,6 +297,46 @@ PS_RULE(end_send) {
   return true;
 }
 
+/// Whether the subject of a match is a sequence, or a mapping: its type says.
+PS_RULE(match_kind) {
+  if (!walk.facts.consume_type(f.operand())) return false;
+  f.push(Shadow::constant());
+  return true;
+}
+
+/// The values that the subject of a match, a dict, has under the keys of a pattern, or None.
+PS_RULE(match_keys) {
+  const Operand dict = f.operand(1), keys = f.operand();
+  if (!PyDict_CheckExact(dict.object) || !PyTuple_CheckExact(keys.object))
+    return walk.verdict.broke(Code::PS0303, "the keys of the subject of a match are not followed");
+  if (!walk.facts.consume(keys) || !walk.facts.consume_type(dict) ||
+      !walk.objects.consume_keys(dict))
+    return false;
+  std::vector<Shadow> values;
+  for (Py_ssize_t k = 0; k < PyTuple_GET_SIZE(keys.object); ++k) {
+    PyObject* key = PyTuple_GET_ITEM(keys.object, k);
+    PyObject* value = PyDict_GetItemWithError(dict.object, key);
+    PyErr_Clear();
+    if (value == nullptr) break;
+    values.push_back(walk.objects.dict_value(walk.objects.contents(dict), key, value));
+  }
+  f.finish = [values](Walk& walk, FrameShadow& f) {
+    const bool matches = f.object() != Py_None;
+    f.push(matches ? walk.objects.fresh(f.object(), values) : Shadow::constant());
+  };
+  return true;
+}
+
+PS_RULE(get_len) {
+  const Operand operand = f.operand();
+  if (!PyTuple_CheckExact(operand.object) && !PyList_CheckExact(operand.object)) {
+    return walk.verdict.broke(Code::PS0303, "the length of the subject of a match is not followed");
+  }
+  walk.objects.items(operand);
+  f.push(Shadow::constant());
+  return true;
+}
+
 constexpr RuleRow kRows[] = {
     {Opcode::LOAD_ATTR, load_attr},
     {Opcode::LOAD_METHOD, load_method},
@@ -324,6 +364,10 @@ constexpr RuleRow kRows[] = {
     {Opcode::GET_YIELD_FROM_ITER, get_yield_from_iter},
     {Opcode::SEND, send},
     {Opcode::END_SEND, end_send},
+    {Opcode::GET_LEN, get_len},
+    {Opcode::MATCH_SEQUENCE, match_kind},
+    {Opcode::MATCH_MAPPING, match_kind},
+    {Opcode::MATCH_KEYS, match_keys},
 };
 
 }  // namespace

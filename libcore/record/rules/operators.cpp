@@ -152,27 +152,6 @@ bool unite_in_place(Walk& walk, FrameShadow& f, Operand left, Operand right) {
   return gives(f, 2, left.shadow);
 }
 
-/// The keys that a view of a dict's keys, or a set that the segment made, has are known, and say
-/// all: they are plain values.
-bool knows_keys(Walk& walk, Operand operand) {
-  if (PyAnySet_CheckExact(operand.object)) return operand.shadow.is(Shadow::Kind::fresh);
-  const ObjectShadow* view =
-      PyDictKeys_Check(operand.object) ? walk.objects.find(operand.object) : nullptr;
-  if (view == nullptr || view->iterator == nullptr) return false;
-  const Operand dict{view->iterator->shadow, view->iterator->object.get()};
-  PyObject *key, *value;
-  for (Py_ssize_t at = 0; PyDict_Next(dict.object, &at, &key, &value);) {
-    if (!python::is_immutable_literal(key)) return false;
-  }
-  return walk.objects.consume_keys(dict);
-}
-
-/// What sets do with the keys of dicts: &, |, - and ^ give a new set.
-bool operation_of_keys(Walk& walk, Operand left, Operand right) {
-  const bool of_views = PyDictKeys_Check(left.object) || PyDictKeys_Check(right.object);
-  return of_views && knows_keys(walk, left) && knows_keys(walk, right);
-}
-
 PS_RULE(binary_op) {
   Operand left = f.operand(1), right = f.operand();
   if (walk.is_tensor(left.object) || walk.is_tensor(right.object)) {
@@ -205,11 +184,7 @@ PS_RULE(binary_op) {
   const auto is_made_set = [](Operand one) {
     return PyAnySet_CheckExact(one.object) && one.shadow.is(Shadow::Kind::fresh);
   };
-  if (is_made_set(left) && is_made_set(right)) {
-    const bool writes = in_place && PySet_CheckExact(left.object);
-    return writes ? gives(f, 2, left.shadow) : gives_fresh(f, 2, {});
-  }
-  if (!in_place && operation_of_keys(walk, left, right)) return gives_fresh(f, 2, {});
+  if (!in_place && is_made_set(left) && is_made_set(right)) return gives_fresh(f, 2, {});
   bool known = false;
   if (call_special(walk, f, left, kOperators[operation].special, {right}, 2, known)) return true;
   if (known) return false;

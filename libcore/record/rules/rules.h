@@ -18,7 +18,6 @@ struct RuleRow {
 std::span<const RuleRow> slot_rules();       ///< locals, cells, globals, stack order, jumps
 std::span<const RuleRow> operator_rules();   ///< numbers, comparisons, subscripts, containers
 std::span<const RuleRow> unpacking_rules();  ///< a, b = … and a, *b = …
-std::span<const RuleRow> matching_rules();   ///< the patterns of `match`
 std::span<const RuleRow> call_rules();  ///< calls, attributes, functions, iteration, with, raise
 
 }  // namespace penstock::record
