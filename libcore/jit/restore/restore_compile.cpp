@@ -181,7 +181,8 @@ class RestoreProgram::Compiler {
     }
   }
 
-  Result<std::uint32_t> emit(const Recipe& recipe) {
+  /// `shared`: the object's place among those that several recipes name; -1: none.
+  Result<std::uint32_t> emit(const Recipe& recipe, std::int32_t shared = -1) {
     if (!is_harmless(recipe.kind)) harmless_ = false;
     if (recipe.kind == Recipe::Kind::object) return emit_shared(recipe.index);
     if (recipe.kind == Recipe::Kind::cell && recipe.index >= 0) {
@@ -197,6 +198,8 @@ class RestoreProgram::Compiler {
       if (!made) return made;
       operands.push_back(*made);
     }
+    // A function that its own variables hold is made with them: there is one of it.
+    if (shared >= 0 && shared_[shared] >= 0) return static_cast<std::uint32_t>(shared_[shared]);
     MakeStep step{.kind = recipe.kind, .result = new_slot(), .index = recipe.index};
     if (auto done = resolve(recipe, step); !done) return tl::unexpected(done.error());
     set_operands(step, operands);
@@ -212,7 +215,7 @@ class RestoreProgram::Compiler {
     const Recipe& recipe = interface_.objects[index];
     if (!is_harmless(recipe.kind)) harmless_ = false;
     if (is_container(recipe.kind)) return emit_container(recipe, index);
-    auto made = emit(recipe);
+    auto made = emit(recipe, index);
     if (made) shared_[index] = static_cast<std::int32_t>(*made);
     return made;
   }

@@ -12,6 +12,17 @@ def call(function, *arguments):
     return function(*arguments)
 
 
+def refers_to_itself(x):
+    """A function that its own variable holds is one object behind the segment."""
+    y = x + 1
+
+    def count(n):
+        return n if n == 0 else count(n - 1) + count.step
+
+    count.step = 3
+    return y * 2, count
+
+
 def direct(function, x):
     return function(x, 2) + 1
 
@@ -84,3 +95,6 @@ with torch.no_grad():
     for function in (torch.Tensor.neg, torch.Tensor.abs, torch.neg, torch.Tensor.exp, torch.Tensor.__neg__, torch.Tensor.size):
         layer = Layer(function)
         attempt(call, layer, X)
+    for _ in range(3):
+        made, count = refers_to_itself(X)
+        print(made, count(4), count.__closure__[0].cell_contents is count)

@@ -7,6 +7,8 @@ import warnings
 import torch
 import torch.nn.functional as F
 
+torch.set_grad_enabled(True)
+
 warnings.simplefilter("ignore")
 x = torch.tensor([-1.0, 2.0, 0.5])
 w = torch.ones(3, requires_grad=True)
