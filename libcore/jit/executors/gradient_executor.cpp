@@ -415,7 +415,14 @@ class GradientExecutor final : public Executor, public RunObserver {
     if (!torch::records_gradients_plainly()) {
       auto native = failure(Code::PS0504, "somebody looks at what torch saves for gradients");
       native.value().severity = Severity::note;
+      missed_ = true;
       return native;
+    }
+    ExecutorCall passed = call;
+    if (std::exchange(missed_, false)) {
+      all_.resize(call.inputs.size());
+      std::iota(all_.begin(), all_.end(), 0U);
+      passed.changed = all_;
     }
     if (program_->draws) random_ = RandomState().state();
     before_.assign(call.inputs.size(), nullptr);
@@ -424,7 +431,7 @@ class GradientExecutor final : public Executor, public RunObserver {
       before_[input] = detached_copy(call.inputs[input].object);
       PyErr_Clear();
     }
-    return program_->parts.forward->run(call, outputs, written);
+    return program_->parts.forward->run(passed, outputs, written);
   }
   std::span<const Guard> guards() const override { return guards_; }
 
@@ -462,6 +469,8 @@ class GradientExecutor final : public Executor, public RunObserver {
  private:
   std::shared_ptr<GradientProgram> program_;
   std::vector<Guard> guards_;  ///< of both parts
+  bool missed_ = false;  ///< the last call was left to torch: forward does not know its inputs
+  std::vector<std::uint32_t> all_;
   // Of the call that runs.
   PyRef random_;
   std::vector<PyRef> before_;

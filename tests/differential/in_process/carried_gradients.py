@@ -289,6 +289,15 @@ several(4, plain_uses)
 several(4, engine_uses)
 several(4, names)
 several(4, lifetimes)
+# Calls that torch records by itself, with other tensors, between calls of one entry.
+for turn in range(8):
+    w, x = leaf(W), torch.randn(4 + turn % 2, X.shape[1])
+    layer(x, w).sum().backward()
+    with torch.autograd.graph.saved_tensors_hooks(lambda t: t, lambda t: t):
+        other = layer(torch.randn(x.shape), leaf(W * 2)).sum()
+    layer(x, w).sum().backward()
+    other.backward()
+    show("between", w.grad)
 # A module is no root: what `gated` writes comes from outside of its segment.
 for _ in range(8):
     w, buffer = leaf(W), torch.ones(5)

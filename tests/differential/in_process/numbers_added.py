@@ -56,3 +56,5 @@ for call in range(CALLS):
     show("folded", folded, x, 3)
     show("paired", paired, [x, x + 1], [1, 2])
     show("counted", counted, [x, x + 1])
+
+torch.set_grad_enabled(True)

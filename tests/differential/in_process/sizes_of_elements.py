@@ -224,3 +224,5 @@ for function, arguments in ((places, ()), (places_of_numbers, (X,)), (columns, (
                             (averaged, (X,)), (summed_up, (X,)), (looped, (X,)), (routed, (X,)), (boxes, (X,)),
                             (drawn, (X,)), (written, (X,))):
     run(function, *arguments)
+
+torch.set_grad_enabled(True)
