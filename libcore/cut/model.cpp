@@ -7,16 +7,10 @@
 #include <unordered_set>
 
 #include "cut/flow_network.h"
-#include "ops/draws.h"
+#include "ops/effects.h"
 #include "ops/op.h"
 
 namespace penstock::cut {
-
-bool stays(const Node& node) {
-  const ops::OpFacts* op = ops::find_op(node.op);
-  return op == nullptr || ops::draws(node) || op->has(ops::kMutates) ||
-         op->group == ops::PrimGroup::check || op->id == ops::OpId::prim_item;
-}
 
 bool shows_operand(const Node& node) {
   const ops::OpFacts* op = ops::find_op(node.op);
@@ -114,7 +108,8 @@ void find_parts(const Graph& joint, JointFacts& facts) {
   facts.forward.assign(joint.nodes.size(), false);
   for (std::size_t i = joint.nodes.size(); i-- > 0;) {
     const Node& node = joint.nodes[i];
-    bool forward = !facts.backward[i] && stays(node);
+    // What has an effect is forward's, whoever needs it.
+    bool forward = !facts.backward[i] && ops::has_effect(node);
     for (ValueId result : node.results) forward = forward || needed[result];
     if (!forward) continue;
     facts.forward[i] = true;

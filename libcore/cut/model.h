@@ -88,10 +88,6 @@ void for_each_read(const Graph& joint, const JointFacts& facts, std::size_t node
   });
 }
 
-/// Whether a node is forward's whoever needs it: it writes, draws random numbers or checks, or
-/// nobody knows what it does.
-bool stays(const Node& node);
-
 /// Prices in picoseconds.
 struct Prices {
   std::vector<double> recompute;  ///< by node; kNever: not at any price

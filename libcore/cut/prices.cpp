@@ -7,6 +7,7 @@
 #include "fusion/cost.h"
 #include "ir/device.h"
 #include "ir/size_estimate.h"
+#include "ops/effects.h"
 #include "ops/op.h"
 #include "partition/placement.h"
 
@@ -92,7 +93,7 @@ class Pricing {
 
   double again(std::size_t i) const {
     const Node& node = joint_.nodes[i];
-    if (facts_.backward[i] || node.results.empty() || stays(node) ||
+    if (facts_.backward[i] || node.results.empty() || ops::has_effect(node) ||
         placements_[i] == Placement::fallback)
       return kNever;
     const ops::OpFacts& op = *ops::find_op(node.op);

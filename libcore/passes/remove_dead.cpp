@@ -1,24 +1,16 @@
-#include "ops/draws.h"
-#include "ops/op.h"
+#include "ops/effects.h"
 #include "passes/core_passes.h"
 
 namespace penstock::passes {
 
 namespace {
 
-/// Whether a node does something besides giving its results. An op that nobody knows may.
-bool has_effect(const Node& node) {
-  const ops::OpFacts* op = ops::find_op(node.op);
-  return !op || op->has(ops::kMutates) || ops::draws(node) || op->group == ops::PrimGroup::check ||
-         op->id == ops::OpId::prim_item;
-}
-
 std::vector<bool> needed_nodes(const Graph& graph, std::vector<bool>& needed) {
   std::vector<bool> kept(graph.nodes.size(), false);
   for (ValueId output : graph.outputs) needed[output] = true;
   for (std::size_t i = graph.nodes.size(); i-- > 0;) {
     const Node& node = graph.nodes[i];
-    bool keep = has_effect(node);
+    bool keep = ops::has_effect(node);
     for (ValueId result : node.results) keep = keep || needed[result];
     if (!keep) continue;
     kept[i] = true;
