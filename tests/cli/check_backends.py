@@ -93,7 +93,8 @@ torch.nn.init.constant_(net[0].bias, 0.5)
 with torch.no_grad():
     for _ in range(6): print(round(net(torch.ones(4, 64)).sum().item(), 3))
 """
-FORKED = SIMPLE + """
+# One thread: libgomp's team does not survive a fork, so that torch's own threaded product hangs in a child of plain Python.
+FORKED = SIMPLE.replace("net =", "torch.set_num_threads(1)\nnet =", 1) + """
 child = os.fork()
 with torch.no_grad(): print(round(net(torch.ones(4, 64)).sum().item(), 3), flush=True)
 if child == 0: os._exit(0)
@@ -153,7 +154,8 @@ class Backends(Suite):
 
     @functools.cache
     def plain(self, program: str) -> str:
-        done = subprocess.run([self.python, f"{program}.py"], cwd=self.work, env=self.world, capture_output=True, text=True)
+        done = subprocess.run([self.python, f"{program}.py"], cwd=self.work, env=self.world, capture_output=True, text=True,
+                              timeout=600)
         return done.stdout
 
     def run(self, what: str, program: str, trick: str, *options: str, backend: str = "./own.py", **variables: str) -> list[dict]:
