@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <unordered_map>
 
 namespace penstock {
@@ -30,32 +31,55 @@ class MemoryChecker {
       arena_bytes_.push_back(value(decided_->all()[i].memory));
   }
 
+  /// Of `some`, in order, which wait for one size and lie in an arena of their own.
+  MemoryChecker(const Interface& interface, const std::vector<Buffer>& buffers,
+                const std::vector<BufferId>& some, std::int64_t arena_bytes, const SizeValue& value)
+      : interface_(interface),
+        buffers_(buffers),
+        value_(value),
+        inputs_(false),
+        decided_(nullptr),
+        some_(&some),
+        arena_bytes_{arena_bytes} {}
+
   Result<void> run() const {
-    for (const auto& bytes : arena_bytes_) {
-      if (bytes && *bytes < 0) return broken("the arena has a negative length");
-      if (bytes && *bytes > kMaxMemoryBytes) return broken("the arena is longer than any memory");
-    }
-    for (const Buffer& buffer : buffers_) {
-      if (auto kept = check_kept(buffer); !kept) return kept;
-      auto memory = memory_of(buffer);
-      if (!memory) return tl::unexpected(memory.error());
-      auto window = reach(buffer.sizes, buffer.strides, buffer.offset);
-      if (!window) return broken(fmt::format("buffer {} has a negative size", buffer.name));
-      if (!*memory || !*window) continue;
-      Wide size = facts(buffer.dtype).size;
-      Range used{(*window)->first * size, (*window)->behind * size};
-      bool empty = used.first == used.behind;
-      if (!empty && (used.first < (*memory)->first || used.behind > (*memory)->behind)) {
-        return broken(fmt::format(
-            "buffer {} reaches from byte {} to byte {} of a memory of {} bytes", buffer.name,
-            static_cast<std::int64_t>(used.first), static_cast<std::int64_t>(used.behind),
-            static_cast<std::int64_t>((*memory)->behind)));
-      }
+    if (auto sized = check_arenas(); !sized) return sized;
+    const std::size_t count = some_ != nullptr ? some_->size() : buffers_.size();
+    for (std::size_t i = 0; i < count; ++i) {
+      const std::size_t id = some_ != nullptr ? static_cast<std::size_t>((*some_)[i]) : i;
+      if (auto fits = check(buffers_[id]); !fits) return fits;
     }
     return {};
   }
 
  private:
+  Result<void> check_arenas() const {
+    for (const auto& bytes : arena_bytes_) {
+      if (bytes && *bytes < 0) return broken("the arena has a negative length");
+      if (bytes && *bytes > kMaxMemoryBytes) return broken("the arena is longer than any memory");
+    }
+    return {};
+  }
+
+  Result<void> check(const Buffer& buffer) const {
+    if (auto kept = check_kept(buffer); !kept) return kept;
+    auto memory = memory_of(buffer);
+    if (!memory) return tl::unexpected(memory.error());
+    auto window = reach(buffer.sizes, buffer.strides, buffer.offset);
+    if (!window) return broken(fmt::format("buffer {} has a negative size", buffer.name));
+    if (!*memory || !*window) return {};
+    Wide size = facts(buffer.dtype).size;
+    Range used{(*window)->first * size, (*window)->behind * size};
+    bool empty = used.first == used.behind;
+    if (!empty && (used.first < (*memory)->first || used.behind > (*memory)->behind)) {
+      return broken(fmt::format("buffer {} reaches from byte {} to byte {} of a memory of {} bytes",
+                                buffer.name, static_cast<std::int64_t>(used.first),
+                                static_cast<std::int64_t>(used.behind),
+                                static_cast<std::int64_t>((*memory)->behind)));
+    }
+    return {};
+  }
+
   Result<void> broken(std::string message) const {
     return failure(Code::PS0205, std::move(message),
                    fmt::format("graph {}", to_string(interface_.id)));
@@ -115,11 +139,12 @@ class MemoryChecker {
     return std::optional(Range{0, *bytes});
   }
 
-  /// The length of the arena that a temporary lies in.
+  /// The length of the arena that a temporary lies in; nothing where that is another's.
   std::optional<std::int64_t> arena_bytes_of(const Buffer& buffer) const {
+    const auto id = static_cast<BufferId>(&buffer - buffers_.data());
+    if (some_ != nullptr && !std::ranges::binary_search(*some_, id)) return std::nullopt;
     if (decided_ == nullptr || decided_->empty()) return arena_bytes_.front();
-    const int decision =
-        decided_->decided_by(buffers_, static_cast<BufferId>(&buffer - buffers_.data()));
+    const int decision = decided_->decided_by(buffers_, id);
     return arena_bytes_[static_cast<std::size_t>(decision + 1)];
   }
 
@@ -142,6 +167,7 @@ class MemoryChecker {
   const SizeValue& value_;
   bool inputs_;
   const DecidedSizes* decided_;
+  const std::vector<BufferId>* some_ = nullptr;  ///< null: all
   std::vector<std::optional<std::int64_t>>
       arena_bytes_;  ///< the first one's, then the decided ones'
 };
@@ -164,6 +190,12 @@ SizeValue recorded_sizes(const std::vector<Symbol>& symbols) {
 Result<void> verify_memory(const Interface& interface, const std::vector<Buffer>& buffers,
                            const Arenas& arenas, const SizeValue& value, bool inputs) {
   return MemoryChecker(interface, buffers, arenas, value, inputs).run();
+}
+
+Result<void> verify_decided_memory(const Interface& interface, const std::vector<Buffer>& buffers,
+                                   const std::vector<BufferId>& decided, std::int64_t arena_bytes,
+                                   const SizeValue& value) {
+  return MemoryChecker(interface, buffers, decided, arena_bytes, value).run();
 }
 
 }  // namespace penstock

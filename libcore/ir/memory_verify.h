@@ -30,5 +30,10 @@ struct Arenas {
 /// none.
 Result<void> verify_memory(const Interface& interface, const std::vector<Buffer>& buffers,
                            const Arenas& arenas, const SizeValue& value, bool inputs);
+/// The same of `decided` alone: the buffers that wait for one size that elements decide, of which
+/// temporaries lie in an arena of `arena_bytes`.
+Result<void> verify_decided_memory(const Interface& interface, const std::vector<Buffer>& buffers,
+                                   const std::vector<BufferId>& decided, std::int64_t arena_bytes,
+                                   const SizeValue& value);
 
 }  // namespace penstock

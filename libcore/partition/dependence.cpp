@@ -3,7 +3,8 @@
 // for they draw from one stream. Checks of indices that no random number decides go before the
 // first of them: a run that fails is done again by torch, which draws anew. What mentions a size
 // that elements decide stands behind the prim.item that does, and so does every write: a run may
-// end there.
+// end there. Where elements have to decide a constant, no name tells what is computed for it: all
+// that was recorded behind stands behind.
 #include "partition/dependence.h"
 
 #include <string>
@@ -14,6 +15,10 @@
 namespace penstock::partition {
 
 namespace {
+
+bool is_item(const Node& node) {
+  return node.op == "prim.item";
+}
 
 /// Successors of every node.
 class DependenceGraph {
@@ -81,6 +86,9 @@ class DependenceGraph {
     }
     for_each_decider(graph_, node, deciders_,
                      [&](std::int32_t decider) { edge(decider, position); });
+    edge(last_constant_, position);
+    if (is_item(node) && graph_.values[node.results.front()].expression.is_constant())
+      last_constant_ = position;
   }
 
   /// What random numbers decide, and the checks that they do not.
@@ -112,6 +120,7 @@ class DependenceGraph {
   Deciders deciders_;
   Edges readers_;  ///< by memory: nodes that read it since its last write
   std::int32_t first_random_ = -1, last_random_ = -1;
+  std::int32_t last_constant_ = -1;   ///< the last prim.item whose element has to be a constant
   std::vector<bool> drawn_;           ///< by value: random numbers decide it
   std::vector<std::int32_t> checks_;  ///< that they do not decide
 };
@@ -122,7 +131,7 @@ Deciders deciders_of(const Graph& graph) {
   Deciders deciders;
   for (std::size_t i = 0; i < graph.nodes.size(); ++i) {
     const Node& node = graph.nodes[i];
-    if (node.op != "prim.item") continue;
+    if (!is_item(node)) continue;
     const SymExpr& size = graph.values[node.results.front()].expression;
     deciders.emplace(size.is_constant() ? "=" + std::to_string(i) : size.symbol_name(),
                      static_cast<std::int32_t>(i));

@@ -17,7 +17,7 @@ Result<void> Executor::State::decide(Plan& plan, std::size_t part, const RunCall
 }
 
 Result<void> Executor::State::take_memory(const Plan& plan, std::size_t part, const RunCall& call) {
-  const std::size_t bytes = plan.decided[part].arena_bytes;
+  const std::size_t bytes = plan.decided[part].now.arena_bytes;
   PooledMemory& arena = call.memory.decided[part] = PooledMemory();
   if (bytes > 0) arena = PooledMemory(pool(), bytes);
   bool complete = bytes == 0 || arena;
@@ -31,7 +31,8 @@ Result<void> Executor::State::take_memory(const Plan& plan, std::size_t part, co
     complete = complete && own;
   }
   // Calls of a library may want more than those that were known before.
-  const std::size_t scratch = plan.scratch_bytes * static_cast<std::size_t>(call.threads);
+  const std::size_t scratch =
+      plan.decided[part].now.scratch_bytes * static_cast<std::size_t>(call.threads);
   if (call.memory.scratch_bytes < scratch) {
     call.memory.scratch = PooledMemory(pool(), scratch);
     call.memory.scratch_bytes = scratch;

@@ -5,6 +5,7 @@
 #include "ir/memory_verify.h"
 #include "ir/size_facts.h"
 #include "runtime/copy.h"
+#include "runtime/decided_plans.h"
 #include "runtime/index_check.h"
 #include "runtime/marked_places.h"
 #include "runtime/random_stream.h"
@@ -18,23 +19,13 @@ class Planner {
  public:
   Planner(const PlanContext& context, Plan& plan, std::vector<std::int64_t> symbols)
       : context_(context), plan_(plan) {
-    const auto& names = context.bundle.symbols;
-    for (std::size_t i = 0; i < names.size(); ++i) {
-      if (!context.decided.sizes.contains(names[i])) values_[names[i]] = symbols[i];
-    }
     plan_.bound = symbols;
     plan_.symbols = std::move(symbols);
     plan_.decided.assign(context.decided.parts.size(), {});
   }
   /// For sizes that elements decide: those before `part` are decided.
   Planner(const PlanContext& context, Plan& plan, std::size_t part)
-      : context_(context), plan_(plan), part_(static_cast<std::int32_t>(part)) {
-    const auto& names = context.bundle.symbols;
-    for (std::size_t i = 0; i < names.size(); ++i) {
-      if (context.decided.part_of_symbol(static_cast<std::int32_t>(i)) <= part_)
-        values_[names[i]] = plan.symbols[i];
-    }
-  }
+      : context_(context), plan_(plan), part_(static_cast<std::int32_t>(part)) {}
 
   Result<void> make() {
     const KernelBundle& bundle = context_.bundle;
@@ -80,21 +71,34 @@ class Planner {
     return finish();
   }
 
+  /// Checks that the element may be the size, before anything is planned for it.
+  Result<void> check_decision(std::int64_t element) const {
+    const auto known = [&](const SymExpr& expression) { return known_value(expression); };
+    const DecidedSize& size = context_.decided.sizes.all()[static_cast<std::size_t>(part_)];
+    return check_decided(context_.bundle.interface, size, element, known);
+  }
+
   Result<void> decide() {
     const auto number = static_cast<std::size_t>(part_);
-    const DecidedSize& size = context_.decided.sizes.all()[number];
     const DecidedParts::Part& part = context_.decided.parts[number];
-    const std::int64_t element = *plan_.decided[number].size;
-    auto known = [&](const SymExpr& expression) { return known_value(expression); };
-    if (auto fits = check_decided(context_.bundle.interface, size, element, known); !fits)
-      return fits;
+    Plan::DecidedPlan& now = plan_.decided[number].now;
     for (const BufferId id : part.buffers) set_window(id);
-    plan_.decided[number].arena_bytes = static_cast<std::size_t>(value(size.memory));
-    if (auto fits = check_memory(); !fits) return fits;
+    now.arena_bytes = static_cast<std::size_t>(value(context_.decided.sizes.all()[number].memory));
+    if (problem_) return tl::unexpected(*problem_);
+    const auto known = [&](const SymExpr& expression) { return known_value(expression); };
+    const KernelBundle& bundle = context_.bundle;
+    if (auto fits = verify_decided_memory(bundle.interface, bundle.buffers, part.buffers,
+                                          static_cast<std::int64_t>(now.arena_bytes), known);
+        !fits)
+      return fits;
+    now.scratch_bytes = 0;
     for (const std::int32_t step : part.steps) {
       if (auto done = set_step(static_cast<std::size_t>(step)); !done) return done;
+      now.scratch_bytes =
+          std::max(now.scratch_bytes, scratch_of(plan_.steps[static_cast<std::size_t>(step)]));
     }
-    return finish();
+    if (problem_) return tl::unexpected(*problem_);
+    return {};
   }
 
  private:
@@ -116,8 +120,11 @@ class Planner {
 
   std::optional<std::int64_t> known_value(const SymExpr& expression) const {
     return expression.evaluate([&](std::string_view name) -> std::optional<std::int64_t> {
-      auto found = values_.find(name);
-      return found == values_.end() ? std::nullopt : std::optional(found->second);
+      const std::int32_t symbol = context_.decided.symbol_of(name);
+      if (symbol < 0) return std::nullopt;
+      const auto position = static_cast<std::size_t>(symbol);
+      return waits(context_.decided.symbol_part[position]) ? std::nullopt
+                                                           : std::optional(plan_.symbols[position]);
     });
   }
 
@@ -227,13 +234,18 @@ class Planner {
     return {};
   }
 
+  static std::size_t scratch_of(const PlannedStep& step) {
+    const std::size_t library =
+        step.kernel == nullptr ? 0 : (step.kernel->scratch_bytes() + 63) / 64 * 64;
+    return std::max(step.scratch_bytes, library);
+  }
+
   Result<void> finish() {
     if (problem_) return tl::unexpected(*problem_);
     plan_.scratch_bytes = 0;
-    for (const PlannedStep& step : plan_.steps) {
-      const std::size_t library =
-          step.kernel == nullptr ? 0 : (step.kernel->scratch_bytes() + 63) / 64 * 64;
-      plan_.scratch_bytes = std::max({plan_.scratch_bytes, step.scratch_bytes, library});
+    for (std::size_t i = 0; i < plan_.steps.size(); ++i) {
+      if (!waits(context_.decided.step_part[i]))
+        plan_.scratch_bytes = std::max(plan_.scratch_bytes, scratch_of(plan_.steps[i]));
     }
     return {};
   }
@@ -455,43 +467,12 @@ class Planner {
   }
 
   const PlanContext& context_;
-  std::unordered_map<std::string_view, std::int64_t> values_;
   Plan& plan_;
   std::int32_t part_ = -1;  ///< the last size that elements have decided
   std::size_t next_pointer_ = 0;
   bool sized_ = false;  ///< something was asked for that is not constant
   std::optional<Diagnostic> problem_;
 };
-
-std::optional<SymbolBinding> find_symbol(const KernelBundle& bundle, const std::string& name) {
-  const auto& inputs = bundle.interface.inputs;
-  auto places = [&](auto member, SymbolBinding::Kind kind) -> std::optional<SymbolBinding> {
-    for (std::size_t i = 0; i < inputs.size(); ++i) {
-      const std::vector<SymExpr>& list = inputs[i].type.*member;
-      for (std::size_t d = 0; d < list.size(); ++d) {
-        if (list[d].symbol_name() != name) continue;
-        return SymbolBinding{kind, static_cast<std::int32_t>(i), static_cast<std::int32_t>(d)};
-      }
-    }
-    return std::nullopt;
-  };
-  if (auto size = places(&TensorType::sizes, SymbolBinding::Kind::size)) return size;
-  if (auto stride = places(&TensorType::strides, SymbolBinding::Kind::stride)) return stride;
-  for (const Symbol& symbol : bundle.interface.symbols) {
-    if (symbol.name != name || symbol.source == kNoSource) continue;
-    for (std::size_t i = 0; i < inputs.size(); ++i) {
-      if (inputs[i].kind == InputKind::size && inputs[i].source == symbol.source) {
-        return SymbolBinding{SymbolBinding::Kind::number, static_cast<std::int32_t>(i), 0};
-      }
-    }
-  }
-  for (std::size_t i = 0; i < inputs.size(); ++i) {
-    if (inputs[i].kind == InputKind::size && inputs[i].name == name) {
-      return SymbolBinding{SymbolBinding::Kind::number, static_cast<std::int32_t>(i), 0};
-    }
-  }
-  return std::nullopt;
-}
 
 }  // namespace
 
@@ -505,56 +486,20 @@ Result<std::unique_ptr<Plan>> make_plan(const PlanContext& context,
 
 Result<void> decide_plan(const PlanContext& context, Plan& plan, std::size_t part,
                          std::int64_t size) {
-  if (plan.decided[part].size == size) return {};
   const std::int32_t symbol = context.decided.parts[part].symbol;
   if (symbol >= 0) plan.symbols[static_cast<std::size_t>(symbol)] = size;
-  for (std::size_t i = part; i < plan.decided.size(); ++i) plan.decided[i].size.reset();
-  plan.decided[part].size = size;
-  auto planned = Planner(context, plan, part).decide();
-  if (!planned) plan.decided[part].size.reset();
+  if (find_decided_plan(context.decided, plan, part, size)) return {};
+  Planner planner(context, plan, part);
+  if (auto fits = planner.check_decision(size); !fits) return fits;
+  keep_decided_plan(context.decided, plan, part);
+  auto planned = planner.decide();
+  if (planned) plan.decided[part].now.sizes = decided_key(context.decided, plan, part, size);
   return planned;
 }
 
 Result<void> resize_plan(const PlanContext& context, Plan& plan,
                          std::vector<std::int64_t> symbols) {
   return Planner(context, plan, std::move(symbols)).resize();
-}
-
-std::int64_t bound_value(const SymbolBinding& binding, std::span<const TensorArgument> inputs) {
-  if (binding.kind == SymbolBinding::Kind::decided) return 0;
-  const TensorArgument& input = inputs[static_cast<std::size_t>(binding.input)];
-  const auto dimension = static_cast<std::size_t>(binding.dimension);
-  switch (binding.kind) {
-    case SymbolBinding::Kind::size:
-      return input.sizes[dimension];
-    case SymbolBinding::Kind::stride:
-      return input.strides[dimension];
-    case SymbolBinding::Kind::decided:
-    case SymbolBinding::Kind::number:
-      break;
-  }
-  return *static_cast<const std::int64_t*>(input.data);
-}
-
-Result<std::vector<SymbolBinding>> bind_symbols(const KernelBundle& bundle) {
-  std::vector<SymbolBinding> bindings;
-  const DecidedSizes decided(bundle.steps);
-  for (const std::string& name : bundle.symbols) {
-    if (decided.contains(name)) {
-      bindings.push_back({SymbolBinding::Kind::decided, 0, 0});
-      continue;
-    }
-    auto binding = find_symbol(bundle, name);
-    const auto symbol = std::ranges::find(bundle.interface.symbols, name, &Symbol::name);
-    const bool sourced = symbol == bundle.interface.symbols.end() || symbol->source != kNoSource;
-    // Of a part of a graph that does not need what elements decide in another (fusion's contract).
-    if (!binding && !sourced) binding = SymbolBinding{SymbolBinding::Kind::decided, 0, 0};
-    if (!binding) {
-      return failure(Code::PS0802, "symbol '" + name + "' is the size of no input");
-    }
-    bindings.push_back(*binding);
-  }
-  return bindings;
 }
 
 }  // namespace penstock::runtime

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <unordered_map>
@@ -64,18 +65,30 @@ struct PlannedStep {
 /// Everything about a bundle that depends on its sizes. What waits for a size that elements decide
 /// is filled in by decide_plan() in a run.
 struct Plan {
-  /// What was planned for a size that elements decide, by DecidedParts::parts.
+  /// What was planned for one size that elements decide.
+  struct DecidedPlan {
+    std::vector<std::int64_t> sizes;  ///< it, and DecidedParts::Part::needs; empty: for none yet
+    std::size_t arena_bytes = 0, scratch_bytes = 0;
+    // While it is not the one at hand, of which the plan itself has these:
+    std::vector<Window> windows;  ///< by DecidedParts::Part::buffers
+    std::vector<std::int64_t> arena_offsets;
+    std::vector<std::size_t> output_bytes;
+    std::vector<PlannedStep> steps;           ///< by DecidedParts::Part::steps
+    std::vector<std::int64_t> pointer_start;  ///< of those, one step's behind the other's
+  };
+  /// By DecidedParts::parts: the one at hand, and others, last used first.
   struct Decided {
-    std::optional<std::int64_t> size;  ///< nothing: it is to be planned
-    std::size_t arena_bytes = 0;
+    DecidedPlan now;
+    std::vector<DecidedPlan> kept;
   };
   std::vector<std::int64_t> bound;    ///< the symbols' values as inputs give them, 0 for others
   std::vector<std::int64_t> symbols;  ///< those that kernels are given
   std::vector<Decided> decided;
-  std::vector<Window> windows;                     ///< by buffer
-  std::vector<std::int64_t> arena_offsets;         ///< by buffer; temporaries and prepared ones
-  std::vector<std::size_t> output_bytes;           ///< by buffer; outputs only
-  std::size_t arena_bytes = 0, scratch_bytes = 0;  ///< scratch: per thread, the most of any step
+  std::vector<Window> windows;              ///< by buffer
+  std::vector<std::int64_t> arena_offsets;  ///< by buffer; temporaries and prepared ones
+  std::vector<std::size_t> output_bytes;    ///< by buffer; outputs only
+  std::size_t arena_bytes = 0;
+  std::size_t scratch_bytes = 0;  ///< per thread, the most of any step that waits for no size
   std::size_t prepared_bytes = 0;
   std::vector<bool> reads;  ///< by input: whether a step or an output shows its memory itself
   Prepared prepared;
@@ -113,7 +126,8 @@ Result<std::unique_ptr<Plan>> make_plan(const PlanContext& context,
 Result<void> resize_plan(const PlanContext& context, Plan& plan, std::vector<std::int64_t> symbols);
 
 /// Plans what waits for size `part` of the bundle's, which elements have decided to be `size`.
-/// Sizes before it are decided. PS0812 where that is none that the bundle is for.
+/// Sizes before it are decided. What was planned for the last few sizes is kept. PS0812 where that
+/// is none that the bundle is for.
 Result<void> decide_plan(const PlanContext& context, Plan& plan, std::size_t part,
                          std::int64_t size);
 

@@ -4,6 +4,7 @@
 #include <unordered_set>
 #include <utility>
 
+#include "ops/op.h"
 #include "passes/decompose/composites.h"
 #include "passes/rewrite.h"
 
@@ -51,6 +52,22 @@ Part part_of(const Node& node, const Graph& graph) {
   return part;
 }
 
+/// The op that computes what an op without a rule writes to its first argument; other names as they
+/// are.
+std::string computing_op(const std::string& op) {
+  std::string name = op;
+  if (ops::find_op(op) == nullptr && ops::writes_by_name(op)) name.erase(name.rfind('.') - 1, 1);
+  return name;
+}
+
+/// What an op that writes gives is its first argument.
+bool give_first_argument(const Node& node, const Graph& graph, SizedResults& sized) {
+  const auto* self = node.args.empty() ? nullptr : node.args.front().value.as<Argument::Value>();
+  if (self == nullptr || sized.types.size() != 1) return false;
+  sized.types.front() = graph.values[self->id].type;
+  return true;
+}
+
 bool has_complex(const Graph& graph) {
   for (const Value& value : graph.values) {
     if (is_complex(value.type.dtype)) return true;
@@ -62,9 +79,11 @@ bool has_complex(const Graph& graph) {
 
 std::optional<SizedResults> composite_sizes(const Node& node, const Graph& graph,
                                             const Decided& decided) {
-  const Composite* composite = find_composite(node.op);
+  const std::string computing = computing_op(node.op);
+  const Composite* composite = find_composite(computing);
   if (composite == nullptr) return std::nullopt;
   Part part = part_of(node, graph);
+  part.node.op = computing;
   if (const std::string_view symbol = decided.size.symbol_name(); !symbol.empty())
     part.graph.interface.symbols.push_back(
         {std::string(symbol), kNoSource, 2, INT64_MAX, decided.hint});
@@ -80,6 +99,7 @@ std::optional<SizedResults> composite_sizes(const Node& node, const Graph& graph
   for (const Guard& guard : rewrite.graph().interface.guards) {
     if (guard.condition) sized.conditions.push_back(*guard.condition);
   }
+  if (computing != node.op && !give_first_argument(node, graph, sized)) return std::nullopt;
   return sized;
 }
 

@@ -108,5 +108,23 @@ TEST_CASE("a temporary lies in the arena") {
   }
 }
 
+TEST_CASE("of what one size decides, temporaries lie in its own arena, and views in any memory") {
+  const Interface interface = interface_of_one_input();
+  Buffer other = buffer(Kind::temporary, {4}, {1}, 16), own = other, view = other;
+  other.arena_offset = 4096;
+  view.kind = Kind::view;
+  view.base = 0;
+  const auto complaint_of = [&](std::int64_t arena_bytes) {
+    const auto checked = verify_decided_memory(interface, {other, own, view}, {1, 2}, arena_bytes,
+                                               recorded_sizes(interface.symbols));
+    return checked ? std::string() : checked.error().message;
+  };
+  CHECK(complaint_of(16) == "");
+  CHECK(complaint_of(15).find("ends behind the arena of 15 bytes") != std::string::npos);
+  CHECK(complaint_of(-1).find("negative length") != std::string::npos);
+  view.sizes = {5};
+  CHECK(complaint_of(16).find("reaches from byte 0 to byte 20") != std::string::npos);
+}
+
 }  // namespace
 }  // namespace penstock

@@ -75,6 +75,22 @@ TEST_CASE("a product of what are no matrices is torch's, and no kernel's") {
   CHECK(checked.error().message.find("matrices") != std::string::npos);
 }
 
+TEST_CASE("where elements have to decide a constant, what was recorded behind stands behind") {
+  GraphBuilder b;
+  const ValueId x = b.input({64});
+  const ValueId marks = b.compare("gt", x, Argument(0.5));
+  const ValueId count = b.reduce("sum", b.convert(marks, DType::int64), {0});
+  const ValueId item =
+      b.node("prim.item", {{"self", Argument::Value{count}}}, GraphBuilder::type({}, DType::int64));
+  b.graph.values[item].is_scalar = true;
+  b.graph.values[item].expression = 1;
+  b.output(b.node("prim.nonzero", {{"self", Argument::Value{marks}}, {"count", std::int64_t{1}}},
+                  GraphBuilder::type({1}, DType::int64)));
+  const auto edges = successors_of(b.graph);
+  const auto last = static_cast<std::int32_t>(b.graph.nodes.size()) - 1;
+  CHECK(std::ranges::count(edges[static_cast<std::size_t>(last) - 1], last) == 1);
+}
+
 TEST_CASE("what mentions a size that elements decide, and every write, stand behind what decides") {
   GraphBuilder b;
   const ValueId x = b.input({64}), target = b.input({64});

@@ -66,6 +66,24 @@ TEST_CASE("one executor for all sizes that elements decide") {
   }
 }
 
+TEST_CASE("more sizes than are kept, each twice") {
+  const LoopProgram program = program_of_two();
+  auto executor = load(generate(program));
+  for (int turn = 0; turn < 2; ++turn) {
+    for (int i = 0; i < 40; ++i) {
+      const auto inputs = row_with(program, 1 + static_cast<unsigned>(i % 3), 1 + 0.2 * (i % 20));
+      auto expected = fusion::interpret(program, inputs);
+      REQUIRE_MESSAGE(expected.has_value(), expected.error().message);
+      auto actual = run(*executor, inputs);
+      const auto numbers = fusion::numbers(*expected);
+      for (std::size_t k = 0; k < actual.size(); ++k) {
+        REQUIRE(actual[k].size() == numbers[k].size());
+        CHECK(fusion::difference(actual[k], numbers[k]) < 1e-4);
+      }
+    }
+  }
+}
+
 TEST_CASE("a size that the graph is not for ends the run, and the next one goes on") {
   const LoopProgram program = program_of_two();
   auto executor = load(generate(program));
