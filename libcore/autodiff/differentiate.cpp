@@ -21,6 +21,7 @@
 
 #include "autodiff/vjp.h"
 #include "ir/call_location.h"
+#include "ir/subgraphs.h"
 #include "ops/draws.h"
 #include "ops/gradients_of.h"
 #include "ops/op.h"
@@ -128,6 +129,30 @@ void add_tangents(Graph& graph, std::vector<bool>& tracked) {
   const auto first = static_cast<std::ptrdiff_t>(graph.interface.inputs.size());
   insert_inputs(graph, types);
   tracked.insert(tracked.begin() + first, types.size(), false);
+}
+
+/// Has every scan that gradients go through give, as further rows, what each turn was handed.
+void keep_carried(Graph& graph, std::vector<bool>& tracked) {
+  for (Node& node : graph.nodes) {
+    const auto parts = node.op == "prim.scan" ? scan_parts(node) : std::nullopt;
+    const auto is_tracked = [&](ValueId id) { return tracked[id]; };
+    if (!parts || std::ranges::none_of(node.results, is_tracked)) continue;
+    Graph& body = *std::ranges::find(graph.subgraphs, subgraphs_of(node).front(),
+                                     [](const Graph& one) { return one.interface.name; });
+    for (std::size_t i = 0; i < parts->carried; ++i) {
+      TensorType row = dense(body.values[i].type), rows = row;
+      const ValueId copy = add_value(body, "carried", row);
+      body.nodes.push_back({"prim.clone",
+                            {passes::arg("self", passes::value_argument(static_cast<ValueId>(i)))},
+                            {copy},
+                            -1});
+      body.outputs.push_back(copy);
+      body.interface.outputs.push_back({row, {}, {}});
+      rows.sizes.insert(rows.sizes.begin(), parts->length);
+      node.results.push_back(add_value(graph, "carried", dense(rows)));
+      tracked.push_back(false);
+    }
+  }
 }
 
 class Backward {
@@ -367,6 +392,7 @@ class Backward {
 Result<Graph> differentiate(Graph graph) {
   std::vector<bool> tracked = tracked_values(graph);
   if (auto why_not = obstacle(graph, tracked)) return tl::unexpected(std::move(*why_not));
+  keep_carried(graph, tracked);
   add_tangents(graph, tracked);
   return Backward(std::move(graph)).run(std::move(tracked));
 }

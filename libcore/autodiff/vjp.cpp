@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "ir/subgraphs.h"
+
 namespace penstock::autodiff {
 
 ValueId Vjp::tangent(std::size_t result) {
@@ -51,6 +53,26 @@ ValueId Vjp::made_again(ValueId id) {
   for (NamedArgument& argument : args)
     map_values(argument.value, [&](ValueId given) { return given == from ? again : given; });
   return emit(maker->op, std::move(args));
+}
+
+const Graph& Vjp::subgraph(std::string_view argument) const {
+  const Argument* name = find(argument);
+  return *find_subgraph(joint_.graph().subgraphs, *name->as<std::string>());
+}
+
+std::string Vjp::add_subgraph(Graph made) {
+  Graph& graph = joint_.graph();
+  while (find_subgraph(graph.subgraphs, made.interface.name) != nullptr) made.interface.name += '_';
+  std::string name = made.interface.name;
+  adopt_conditions(made.interface, graph.interface);
+  graph.subgraphs.push_back(std::move(made));
+  inherit_sizes(graph);
+  return name;
+}
+
+std::vector<ValueId> Vjp::emit_control(std::vector<NamedArgument> args,
+                                       std::vector<TensorType> types) {
+  return joint_.emit_as(node().op, std::move(args), std::move(types));
 }
 
 ValueId Vjp::as_tensor(std::string_view name) {

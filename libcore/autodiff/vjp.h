@@ -28,6 +28,7 @@ class Vjp : public passes::Decomposition {
       const std::vector<ValueId>& tangents, const std::vector<bool>& tracked,
       const std::vector<const Node*>& makers)
       : Decomposition(op, node, rewrite, detail),
+        joint_(rewrite),
         tangents_(tangents),
         tracked_(tracked),
         makers_(makers) {}
@@ -92,9 +93,19 @@ class Vjp : public passes::Decomposition {
   ValueId spread_back(ValueId x, const std::vector<SymExpr>& sizes,
                       const std::vector<std::int64_t>& dims, bool keeps);
 
+  // Ops that run subgraphs.
+  /// What an argument names; the node's op is one that runs subgraphs.
+  const Graph& subgraph(std::string_view argument) const;
+  /// Adds a subgraph to the graph under its name, or one like it that no other has, which it
+  /// returns.
+  std::string add_subgraph(Graph made);
+  /// A node of an op that runs subgraphs, whose results are of these types.
+  std::vector<ValueId> emit_control(std::vector<NamedArgument> args, std::vector<TensorType> types);
+
  private:
   ValueId sum_to(ValueId x, const std::vector<SymExpr>& sizes);
   ValueId made_again(ValueId id);
+  passes::Rewrite& joint_;
   const std::vector<ValueId>& tangents_;
   const std::vector<bool>& tracked_;
   const std::vector<const Node*>& makers_;

@@ -132,7 +132,8 @@ bool Walker::rests(Frame& frame, const Region& region) const {
 /// A callee of what is being recorded.
 Entry Walker::enter_recorded(Frame& frame, Region& region) {
   if (!region.walk->expects(frame) || region.walk->expects_native()) {
-    if (client_.runs_entries() && shows_warning(frame)) warned(region);
+    if (client_.runs_entries() && !region.walk->expects_compilation() && shows_warning(frame))
+      warned(region);
     return Entry::native;
   }
   conduct(frame, region, false);

@@ -5,6 +5,7 @@
 #include <string>
 #include <unordered_set>
 
+#include "ir/subgraphs.h"
 #include "ops/rules/inference.h"
 #include "passes/core_passes.h"
 
@@ -61,6 +62,15 @@ Recipe output_leaf(std::size_t index) {
   return leaf;
 }
 
+/// A part as it stands alone: laid out, without what nobody needs, with the subgraphs that it runs.
+Result<Graph> finished(Graph part, const Graph& joint) {
+  auto laid_out = passes::restore_layouts(std::move(part));
+  if (!laid_out) return laid_out;
+  auto lives = passes::remove_dead(std::move(*laid_out));
+  if (lives) take_subgraphs(joint, *lives);
+  return lives;
+}
+
 }  // namespace
 
 Result<Graph> forward_graph(const Graph& joint, const JointFacts& facts,
@@ -105,8 +115,7 @@ Result<Graph> forward_graph(const Graph& joint, const JointFacts& facts,
     out.outputs.push_back(part.moved(value));
     out.interface.outputs.push_back({saved_type(joint.values[value].type), {}, {}});
   }
-  auto laid_out = passes::restore_layouts(std::move(out));
-  return laid_out ? passes::remove_dead(std::move(*laid_out)) : laid_out;
+  return finished(std::move(out), joint);
 }
 
 namespace {
@@ -134,8 +143,7 @@ class BackwardPart {
       if (is_here(i)) add_node(i);
     }
     add_gradients();
-    auto laid_out = passes::restore_layouts(std::move(part_.out()));
-    return laid_out ? passes::remove_dead(std::move(*laid_out)) : laid_out;
+    return finished(std::move(part_.out()), joint_);
   }
 
  private:
@@ -229,10 +237,15 @@ class BackwardPart {
       want(type.storage_offset);
     };
     for (const Input& input : part_.out().interface.inputs) want_type(input.type);
+    const auto want_one = [&](const Node& node, const std::vector<Value>& values) {
+      for (const NamedArgument& argument : node.args) for_each_expression(argument.value, want);
+      for (ValueId result : node.results) want_type(values[result].type);
+    };
     const auto want_node = [&](std::size_t node) {
-      for (const NamedArgument& argument : joint_.nodes[node].args)
-        for_each_expression(argument.value, want);
-      for (ValueId result : joint_.nodes[node].results) want_type(joint_.values[result].type);
+      want_one(joint_.nodes[node], joint_.values);
+      for_each_inner_node(joint_, joint_.nodes[node], [&](const Graph& run, const Node& inner) {
+        want_one(inner, run.values);
+      });
     };
     for (std::size_t i = 0; i < joint_.nodes.size(); ++i) {
       if (!is_here(i)) continue;

@@ -7,6 +7,7 @@
 #include "fusion/cost.h"
 #include "ir/device.h"
 #include "ir/size_estimate.h"
+#include "ir/subgraphs.h"
 #include "ops/effects.h"
 #include "ops/op.h"
 #include "partition/placement.h"
@@ -98,7 +99,8 @@ class Pricing {
       return kNever;
     const ops::OpFacts& op = *ops::find_op(node.op);
     if (op.has(ops::kDataDependent)) return kNever;
-    if (!facts_.forward[i]) return 0;  // nobody else computes it
+    if (!facts_.forward[i]) return 0;                        // nobody else computes it
+    if (find_control_op(node.op) != nullptr) return kNever;  // how much it runs is not known
     double sum = work(node, op);
     for (ValueId result : node.results) {
       if (called_[result]) sum += 2 * bytes(result) * kByte;

@@ -4,6 +4,7 @@
 
 #include "guards/guard_compiler.h"
 #include "python/literal.h"
+#include "python/type_lookup.h"
 
 namespace penstock::guards {
 
@@ -173,7 +174,7 @@ Result<void> GuardCompiler::emit_version(const Guard& guard, GuardStep step) {
   PyObject* type = live_.get(guard.live);
   if (type == nullptr || !PyType_Check(type)) return refuse(guard, "the type is gone");
   step.object = type;  // where the source leads to the class itself, its own version is meant
-  step.number = reinterpret_cast<PyTypeObject*>(type)->tp_version_tag;
+  step.number = python::version_of(reinterpret_cast<PyTypeObject*>(type));
   if (step.number == 0) return refuse(guard, "the type has no version");
   return emit_as(GuardOp::check_type_version, step);
 }

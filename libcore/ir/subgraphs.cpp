@@ -268,6 +268,29 @@ const Graph* find_subgraph(const std::vector<Graph>& subgraphs, std::string_view
   return found == subgraphs.end() ? nullptr : &*found;
 }
 
+void for_each_inner_node(const Graph& graph, const Node& node,
+                         const std::function<void(const Graph&, const Node&)>& visit) {
+  for (std::string_view name : subgraphs_of(node)) {
+    const Graph* run = find_subgraph(graph.subgraphs, name);
+    if (run == nullptr) continue;
+    for (const Node& inner : run->nodes) {
+      visit(*run, inner);
+      for_each_inner_node(*run, inner, visit);
+    }
+  }
+}
+
+void take_subgraphs(const Graph& graph, Graph& part) {
+  for (const Node& node : part.nodes) {
+    for (std::string_view name : subgraphs_of(node)) {
+      const Graph* run = find_subgraph(graph.subgraphs, name);
+      if (run != nullptr && find_subgraph(part.subgraphs, name) == nullptr)
+        part.subgraphs.push_back(*run);
+    }
+  }
+  inherit_sizes(part);
+}
+
 void inherit_sizes(const Interface& graph, Interface& subgraph) {
   subgraph.id = graph.id;
   subgraph.symbols = graph.symbols;

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <span>
 #include <string_view>
@@ -53,6 +54,14 @@ std::optional<ScanParts> scan_parts(const Node& node);
 std::vector<std::string_view> subgraphs_of(const Node& node);
 /// The subgraph called `name`, or null.
 const Graph* find_subgraph(const std::vector<Graph>& subgraphs, std::string_view name);
+
+/// Calls `visit` for every node of the subgraphs that a node of the graph runs, and of theirs.
+void for_each_inner_node(const Graph& graph, const Node& node,
+                         const std::function<void(const Graph&, const Node&)>& visit);
+
+/// Copies to a part of a graph the subgraphs that the part's nodes name, and gives them its
+/// symbols.
+void take_subgraphs(const Graph& graph, Graph& part);
 
 /// Gives the subgraph the symbols of the graph around it, and what its guards say of them.
 void inherit_sizes(const Interface& graph, Interface& subgraph);

@@ -1,5 +1,6 @@
 #include "passes/decompose.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "ir/subgraphs.h"
@@ -11,7 +12,12 @@ namespace penstock::passes {
 namespace {
 
 /// When a pass runs.
-enum class When : std::uint8_t { always, simplifying, differentiating };
+enum class When : std::uint8_t {
+  always,
+  simplifying,
+  differentiating,
+  of_whole,  ///< where gradients are added: in the graph itself, and in none of its subgraphs
+};
 
 /// The function of a pass, which may want to know how graphs are decomposed.
 class Function {
@@ -52,7 +58,7 @@ Result<Graph> differentiate(Graph graph, const DecomposeOptions& options) {
 constexpr Row kPasses[] = {
     {{"mark-constants", "mark what needs no gradient: no_grad, detach, results without one"},
      mark_constants,
-     When::differentiating,
+     When::of_whole,
      Level::torch},
     {{"tell-places", "tell in elements what as_strided counts in places of memory"},
      tell_places,
@@ -68,7 +74,7 @@ constexpr Row kPasses[] = {
      Level::core},
     {{"differentiate", "add what computes gradients of inputs from tangents of outputs"},
      differentiate,
-     When::differentiating,
+     When::of_whole,
      Level::core},
     {{"lower-ops-again", "take apart the ops whose derivatives have rules of their own"},
      lower_kept_ops,
@@ -112,9 +118,10 @@ constexpr Row kPasses[] = {
      Level::core},
 };
 
-bool is_due(const Row& row, const DecomposeOptions& options) {
+bool is_due(const Row& row, const DecomposeOptions& options, bool whole) {
+  if (row.when == When::always) return true;
   if (row.when == When::simplifying) return options.simplify;
-  return row.when == When::always || options.differentiation != nullptr;
+  return options.differentiation != nullptr && (whole || row.when != When::of_whole);
 }
 
 /// Calls the graph's subgraphs, and theirs, by that level.
@@ -149,24 +156,42 @@ std::span<const PassFacts> decompose_passes() {
 
 namespace {
 
-/// Those of the graph, as it will be: what came to be relied on in one holds for the whole graph.
-Result<void> decompose_subgraphs(Graph& graph, const DecomposeOptions& options, PassTrace& trace) {
-  DecomposeOptions plain = options;
-  plain.differentiation = nullptr;
-  if (options.differentiation != nullptr && !graph.subgraphs.empty()) {
-    return failure(Code::PS0606,
-                   "gradients are not known through a graph with subgraphs (torch.cond, loops)",
-                   "graph " + to_string(graph.interface.id));
+/// Takes some of the passes over the graph's subgraphs, and then over the graph. What came to be
+/// relied on in a subgraph holds for the whole graph.
+class PassesInOrder {
+ public:
+  PassesInOrder(const DecomposeOptions& options, PassTrace& trace)
+      : options_(options), runner_(trace, options.budget) {}
+
+  Result<void> run(Graph& graph, std::span<const Row> rows, bool whole = true) {
+    for (Graph& subgraph : graph.subgraphs) {
+      if (auto done = run(subgraph, rows, false); !done) return done;
+      adopt_conditions(subgraph.interface, graph.interface);
+      inherit_sizes(graph);
+    }
+    for (const Row& row : rows) {
+      if (!is_due(row, options_, whole)) continue;
+      if (auto done = run(graph, row); !done) return done;
+    }
+    return {};
   }
-  for (Graph& subgraph : graph.subgraphs) {
-    auto done = decompose(std::move(subgraph), plain, trace);
-    if (!done) return tl::unexpected(std::move(done.error()));
-    subgraph = std::move(*done);
-    adopt_conditions(subgraph.interface, graph.interface);
-    inherit_sizes(graph);
+
+ private:
+  Result<void> run(Graph& graph, const Row& row) {
+    const auto pass = [&]() -> Result<void> {
+      auto result = row.run(std::move(graph), options_);
+      if (!result) return tl::unexpected(std::move(result.error()));
+      graph = std::move(*result);
+      return {};
+    };
+    return runner_.run(
+        row.facts, pass, [&] { return to_text(graph); },
+        [&] { return verify_as(graph, row.leaves); });
   }
-  return {};
-}
+
+  const DecomposeOptions& options_;
+  PassRunner runner_;
+};
 
 }  // namespace
 
@@ -177,22 +202,14 @@ Result<Graph> decompose(Graph graph, const DecomposeOptions& options, PassTrace&
   }
   if (auto valid = ops::verify_contract(graph, Level::torch); !valid)
     return tl::unexpected(valid.error());
-  if (auto done = decompose_subgraphs(graph, options, trace); !done)
-    return tl::unexpected(std::move(done.error()));
-  PassRunner runner(trace, options.budget);
-  for (const Row& row : kPasses) {
-    if (!is_due(row, options)) continue;
-    const auto pass = [&]() -> Result<void> {
-      auto result = row.run(std::move(graph), options);
-      if (!result) return tl::unexpected(std::move(result.error()));
-      graph = std::move(*result);
-      return {};
-    };
-    auto done = runner.run(
-        row.facts, pass, [&] { return to_text(graph); },
-        [&] { return verify_as(graph, row.leaves); });
-    if (!done) return tl::unexpected(std::move(done.error()));
-  }
+  // Derivatives of what runs subgraphs are made of these as they are when the graph's are made.
+  const std::span<const Row> all = kPasses;
+  const auto name = [](const Row& row) { return row.facts.name; };
+  const auto made = std::ranges::find(all, "differentiate", name) + 1 - all.begin();
+  const auto first = static_cast<std::size_t>(options.differentiation != nullptr ? made : 0);
+  PassesInOrder passes(options, trace);
+  if (auto done = passes.run(graph, all.first(first)); !done) return tl::unexpected(done.error());
+  if (auto done = passes.run(graph, all.subspan(first)); !done) return tl::unexpected(done.error());
   if (auto valid = ops::verify_contract(graph, Level::core); !valid)
     return tl::unexpected(valid.error());
   return graph;

@@ -96,19 +96,9 @@ class Extraction {
         out_.values.push_back(graph_.values[result]);
         result = moved_[result];
       }
-      add_run_by(node);
       out_.nodes.push_back(std::move(node));
     }
-    inherit_sizes(out_);
-  }
-
-  /// The subgraphs that a kept node runs.
-  void add_run_by(const Node& node) {
-    for (std::string_view name : subgraphs_of(node)) {
-      const Graph* run = find_subgraph(graph_.subgraphs, name);
-      if (run != nullptr && find_subgraph(out_.subgraphs, name) == nullptr)
-        out_.subgraphs.push_back(*run);
-    }
+    take_subgraphs(graph_, out_);
   }
 
   /// The calls that the kept nodes came from, as far as all that they name is still there.

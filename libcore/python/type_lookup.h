@@ -20,6 +20,13 @@ inline PyObject* type_lookup(PyTypeObject* type, const char* name) {
   return _PyType_Lookup(type, text.get());
 }
 
+/// The type's version: it has another one once it, or one of its bases, has changed. CPython gives
+/// one at a lookup; 0: it gives none. tp_version_tag.
+inline unsigned version_of(PyTypeObject* type) {
+  if (type->tp_version_tag == 0) type_lookup(type, "__class__");
+  return type->tp_version_tag;
+}
+
 /// The type of a method of C's that is bound: of (None).__str__.
 PyTypeObject* method_wrapper_type();
 

@@ -42,6 +42,7 @@ struct Expected {
   std::vector<std::pair<PyObject*, Operand>> keywords;
   PyObject* generator = nullptr;  ///< borrowed: a resume of this generator instead of a call
   bool native = false;            ///< the frame runs natively: a rule covers what it does
+  bool compiles = false;          ///< torch compiles in it: what that warns of, it warns of once
   bool asks_truth = false;        ///< the instruction gives the truth of what the frame returns
   bool repeats = false;           ///< the instruction may run it many times (list(generator))
   Operand otherwise;  ///< runs where `function` raises AttributeError; no object: nothing

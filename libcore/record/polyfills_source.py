@@ -396,7 +396,15 @@ def end_subgraph(result):
     return result
 
 
-def join_branches(predicate, yes, no):
+def wants_gradients(results):
+    import torch
+    return any(isinstance(result, torch.Tensor) and result.requires_grad for result in results)
+
+
+def join_branches(predicate, yes, no, true_fn, false_fn, operands):
+    if wants_gradients((yes,) if type(yes) not in (tuple, list) else yes):
+        import torch
+        return torch.cond(predicate, true_fn, false_fn, operands)
     chosen = yes if predicate else no
     if type(chosen) is tuple:
         return (*chosen,)
@@ -413,7 +421,7 @@ def cond(pred, true_fn, false_fn, operands=()):
         yes = end_subgraph(true_fn(*operands))
         begin_subgraph("prim.cond")
         no = end_subgraph(false_fn(*operands))
-        return join_branches(pred, yes, no)
+        return join_branches(pred, yes, no, true_fn, false_fn, operands)
     except (Exception, Abandoned):
         left_to_torch()
     import torch
@@ -455,6 +463,8 @@ def while_loop(cond_fn, body_fn, carried_inputs):
 def join_scan(function, carried, scanned, others, inputs, given):
     import torch
     from torch.utils import _pytree
+    if wants_gradients(given):
+        return torch_rows(function, carried, scanned, others)
     stacked = []
     for turn in range(scanned[0].shape[0]):
         if turn > 0:
@@ -462,6 +472,22 @@ def join_scan(function, carried, scanned, others, inputs, given):
             given = _pytree.tree_leaves(function(*given[:len(carried)], *rows, *others))
         stacked.append(given[len(carried):])
     return [*given[:len(carried)], *[torch.stack(rows) for rows in zip(*stacked)]]
+
+
+def torch_rows(function, carried, scanned, others):
+    """What torch's own operator gives: its function of autograd hands gradients on."""
+    import sys
+    from torch._higher_order_ops.utils import _maybe_compile_and_run_fn
+    from torch.utils import _pytree
+
+    def run_scan(function, carried, scanned, others):
+        return sys.modules["torch._higher_order_ops.scan"].scan_op(function, carried, scanned, additional_inputs=others)
+
+    def run_map(function, carried, scanned, others):
+        return sys.modules["torch._higher_order_ops.map"].map_impl(function, scanned, others)
+
+    run = run_scan if carried else run_map
+    return _pytree.tree_leaves(_maybe_compile_and_run_fn(run, function, [*carried], [*scanned], (*others,)))
 
 
 def scan_rows(function, carried, scanned, additional_inputs=()):

@@ -67,8 +67,6 @@ std::string OpenSubgraphs::obstacle_to_results(const Recorder& recorder, const P
   for (std::size_t i = 0; i < part.results.size(); ++i) {
     const ValueId id = part.results[i];
     if (!is_made_inside(recorder, part, id)) return "gives a tensor that was there before";
-    if (recorder.value(id).type.requires_grad)
-      return "gives a tensor of which gradients are wanted";
     for (std::size_t j = 0; j < i; ++j) {
       if (recorder.share_memory(id, part.results[j])) return "gives tensors that share memory";
     }
@@ -98,6 +96,10 @@ std::string OpenSubgraphs::obstacle(const Recorder& recorder) const {
     if (is_complex(value.type.dtype)) return part + " works on complex numbers";
   }
   return {};
+}
+
+std::vector<ValueId> OpenSubgraphs::taken(const Recorder& recorder) const {
+  return taken_by(recorder, open_.back().parts);
 }
 
 std::vector<ValueId> OpenSubgraphs::taken_by(const Recorder& recorder,

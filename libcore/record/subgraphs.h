@@ -38,6 +38,10 @@ class OpenSubgraphs {
   const std::vector<ValueId>& results(std::size_t place) const {
     return open_.back().parts[place].results;
   }
+  /// What the subgraphs of the innermost operator use that was there before, in order of first use.
+  std::vector<ValueId> taken(const Recorder& recorder) const;
+  /// How many subgraphs of the innermost operator are recorded.
+  std::size_t count() const { return open_.back().parts.size(); }
   /// Why what the innermost operator runs cannot be subgraphs; empty: it can.
   std::string obstacle(const Recorder& recorder) const;
   /// Takes the subgraphs of the innermost operator out of the graph, and appends the node that runs

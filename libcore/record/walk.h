@@ -84,6 +84,8 @@ class Walk {
   bool expects(python::Frame& frame) const;
   /// The expected frame runs natively.
   bool expects_native() const { return innermost_->expected.native; }
+  /// Torch compiles a part of the segment for itself in it.
+  bool expects_compilation() const { return innermost_->expected.compiles; }
   FrameShadow& enter(python::Frame& frame);
   /// `raised`: with the error that is set.
   void leave(FrameShadow& frame, bool yielded, bool raised);

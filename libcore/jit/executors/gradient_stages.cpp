@@ -4,6 +4,7 @@
 #include <iterator>
 #include <unordered_set>
 
+#include "ir/subgraphs.h"
 #include "jit/executors/gradient_paths.h"
 #include "ops/draws.h"
 #include "ops/op.h"
@@ -227,6 +228,7 @@ Stages split_at(const Graph& graph, std::size_t boundary, const std::vector<Valu
   }
   for (std::size_t i = boundary; i < graph.nodes.size(); ++i) second.add_node(graph.nodes[i]);
   for (ValueId output : graph.outputs) second.add_output(output);
+  for (Part* part : {&first, &second}) take_subgraphs(graph, part->out());
   return {std::move(first.out()), std::move(second.out()), handed.size()};
 }
 

@@ -366,6 +366,10 @@ bool set_grad_mode(BuiltinCall& c) {
   if (!c.walk.facts.consume(c.positional[0])) return false;
   const int enabled = PyObject_IsTrue(c.positional[0].object);
   if (enabled < 0) PyErr_Clear();
+  // What is differentiated of a subgraph is all of it.
+  const OpenSubgraphs& open = c.walk.recorder.subgraphs;
+  if (open.any() && torch::grad_enabled() != (enabled == 1))
+    return c.walk.verdict.broke(Code::PS0310, open.what() + " changes gradient mode");
   return c.walk.context.sets_grad_mode(enabled == 1) && gives_constant(c.frame, c.pops);
 }
 

@@ -23,8 +23,10 @@ Operand given(const std::vector<Operand>& positional, const Keywords& keywords, 
 }
 
 /// Why the branches recorded last cannot be subgraphs; empty: they can.
-std::string obstacle_to_branches(const Recorder& recorder) {
+std::string obstacle_to_branches(const Recorder& recorder, const std::vector<ValueId>& operands) {
   if (std::string obstacle = recorder.subgraphs.obstacle(recorder); !obstacle.empty())
+    return obstacle;
+  if (std::string obstacle = obstacle_to_gradients(recorder, operands); !obstacle.empty())
     return obstacle;
   const std::vector<ValueId>&a = recorder.subgraphs.results(0), &b = recorder.subgraphs.results(1);
   if (a.size() != b.size()) return "its branches give different numbers of tensors";
@@ -64,7 +66,9 @@ std::optional<bool> model_cond(Walk& walk, FrameShadow& f, Operand function,
 std::optional<bool> model_join_branches(Walk& walk, FrameShadow& f, Operand function,
                                         const std::vector<Operand>& positional, const Keywords&,
                                         int pops) {
-  std::string obstacle = obstacle_to_branches(walk.recorder);
+  const auto operands = values_in(walk, positional[5]);
+  std::string obstacle = operands ? obstacle_to_branches(walk.recorder, *operands)
+                                  : "it takes something else than tensors";
   if (Py_TYPE(positional[1].object) != Py_TYPE(positional[2].object))
     obstacle = "its branches give objects of different types";
   if (!obstacle.empty())

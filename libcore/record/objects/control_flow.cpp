@@ -11,6 +11,7 @@
 #include "record/objects/call.h"
 #include "record/polyfills.h"
 #include "record/results.h"
+#include "torch/state.h"
 
 namespace penstock::record {
 
@@ -54,6 +55,26 @@ std::vector<TensorType> types_of(const Recorder& recorder, const std::vector<Val
   return types;
 }
 
+bool wants_gradients(const Recorder& recorder, const std::vector<ValueId>& operands) {
+  if (!torch::grad_enabled()) return false;
+  const auto wanted = [&](ValueId id) { return recorder.value(id).type.requires_grad; };
+  return std::ranges::any_of(operands, wanted) ||
+         std::ranges::any_of(recorder.subgraphs.taken(recorder), wanted);
+}
+
+std::string obstacle_to_gradients(const Recorder& recorder, const std::vector<ValueId>& operands) {
+  if (!wants_gradients(recorder, operands)) return {};
+  // Torch's operator is one function of autograd: whatever it gives requires grad then.
+  for (std::size_t i = 0; i < recorder.subgraphs.count(); ++i) {
+    for (ValueId id : recorder.subgraphs.results(i)) {
+      const TensorType& type = recorder.value(id).type;
+      if (is_floating(type.dtype) && !type.requires_grad)
+        return "it gives a tensor that depends on nothing of which gradients are wanted";
+    }
+  }
+  return {};
+}
+
 bool natively(FrameShadow& f, Operand function, std::function<void(Walk&, FrameShadow&)> finish) {
   f.expected.function = function.object;
   f.expected.native = true;
@@ -90,6 +111,7 @@ const OpenSubgraphs::Operator* operator_named(const std::vector<Operand>& positi
 
 bool joins(FrameShadow& f, Operand function, int pops,
            std::function<std::vector<ValueId>(Walk&)> join) {
+  f.expected.compiles = true;
   return natively(f, function, [pops, join = std::move(join)](Walk& walk, FrameShadow& f) {
     const std::vector<ValueId> results = join(walk);
     Argument::Sequence list{Argument::Sequence::Kind::tuple, {}};

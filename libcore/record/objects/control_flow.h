@@ -47,6 +47,13 @@ std::optional<std::vector<ValueId>> values_in(Walk& walk, Operand result);
 bool lies_alike(const TensorType& one, const TensorType& other);
 std::vector<TensorType> types_of(const Recorder& recorder, const std::vector<ValueId>& values);
 
+/// Whether gradients are recorded of what the innermost operator gives, as they are of any tensor
+/// that it takes: `operands`, or what its subgraphs use besides.
+bool wants_gradients(const Recorder& recorder, const std::vector<ValueId>& operands);
+/// Why torch's gradients of the innermost operator, with these operands, are not those of its
+/// subgraphs; empty: they are, or none are recorded.
+std::string obstacle_to_gradients(const Recorder& recorder, const std::vector<ValueId>& operands);
+
 /// The call runs natively, and leaves what `finish` pushes.
 bool natively(FrameShadow& frame, Operand function,
               std::function<void(Walk&, FrameShadow&)> finish);

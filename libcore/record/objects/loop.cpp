@@ -32,6 +32,7 @@ std::string obstacle_to_while(const Recorder& recorder, const std::vector<ValueI
     const TensorType& type = recorder.value(id).type;
     return type.dtype == DType::bool_ && type.rank() == 0;
   };
+  if (wants_gradients(recorder, operands)) return "gradients of it are wanted";
   if (going.size() != 1 || !is_flag(going[0])) return "its condition gives no bool of rank 0";
   if (given.size() != inputs.size()) return "its body gives more or less than it takes";
   if (std::string obstacle = obstacle_to_next(recorder, operands, given, given.size());
@@ -47,6 +48,16 @@ std::string obstacle_to_scan(const Recorder& recorder, const std::vector<ValueId
     return obstacle;
   const std::vector<ValueId>& given = recorder.subgraphs.results(0);
   const std::size_t carried = inputs.size() - scanned.size();
+  std::vector<ValueId> taken = operands;
+  taken.insert(taken.end(), scanned.begin(), scanned.end());
+  if (std::string obstacle = obstacle_to_gradients(recorder, taken); !obstacle.empty())
+    return obstacle;
+  for (ValueId id : operands) {
+    // Torch hands gradients from turn to turn only where the first one takes a tensor that has one.
+    const TensorType& type = recorder.value(id).type;
+    if (wants_gradients(recorder, taken) && is_floating(type.dtype) && !type.requires_grad)
+      return "it hands on a tensor of which no gradient is wanted at first";
+  }
   if (given.size() < carried) return "its function gives less than it takes";
   for (ValueId id : scanned) {
     const TensorType &type = recorder.value(id).type, &first = recorder.value(scanned[0]).type;
