@@ -71,8 +71,8 @@ void JitClient::measured(Entry& entry, Gate::Nanoseconds begin) {
   for (const auto until = Clock::now() + options_.handicap;
        Clock::now() < until;) {  // a sleep would be longer
   }
-  const Gate::Nanoseconds time = entry.gate->now() - begin;
-  entry.gate->entry_took(time);
+  const Gate::Nanoseconds returned = Gate::steady_time() - begin, time = entry.gate->now() - begin;
+  entry.gate->entry_took(time, std::min(returned, time));
   trial_->call_ended(*entry.gate, Gate::Turn::entry, time);
   keep_verdict(*entry.gate, entry.verdict_key);
   if (entry.gate->refuses()) refuse(entry);
@@ -88,8 +88,9 @@ void JitClient::ran_plainly(PyThreadState* thread, bool whole) {
   if (plain_run_.thread != thread) return;
   const PlainRun run = std::exchange(plain_run_, {});
   if (!whole) return run.gate->plain_was_lost();
-  const Gate::Nanoseconds time = run.gate->now() - run.begin;
-  run.gate->plain_took(time);
+  const Gate::Nanoseconds returned = Gate::steady_time() - run.begin,
+                          time = run.gate->now() - run.begin;
+  run.gate->plain_took(time, std::min(returned, time));
   trial_->call_ended(*run.gate, Gate::Turn::plain, time);
   keep_verdict(*run.gate, run.verdict_key);
 }

@@ -48,6 +48,13 @@ bool Gate::Side::ran(nanoseconds time) {
   return true;
 }
 
+bool Gate::Side::ran(nanoseconds time, std::optional<nanoseconds> after) {
+  if (!ran(time)) return false;
+  const nanoseconds now = after.value_or(time);
+  returned = runs == 1 ? now : std::min(returned, now);
+  return true;
+}
+
 double Gate::Side::spread() const {
   if (runs < 2) return 1;
   const auto apart = static_cast<double>((second_least - least).count());
@@ -65,15 +72,15 @@ void Gate::memory_was_given_back() {
   holds_memory_ = false;
 }
 
-void Gate::entry_took(nanoseconds time) {
+void Gate::entry_took(nanoseconds time, std::optional<nanoseconds> returned) {
   holds_memory_ = true;
-  if (!entry_.ran(time)) return;
+  if (!entry_.ran(time, returned)) return;
   spent_ += time;
   decide();
 }
 
-void Gate::plain_took(nanoseconds time) {
-  if (!plain_.ran(time)) return;
+void Gate::plain_took(nanoseconds time, std::optional<nanoseconds> returned) {
+  if (!plain_.ran(time, returned)) return;
   spent_ += time;
   decide();
 }
@@ -106,6 +113,13 @@ nanoseconds Gate::plain_time() const {
   return time;
 }
 
+/// Plain Python's calls keep the CPU busy until they return, and the GPU at least from then on.
+bool Gate::is_slower() const {
+  if (longer(entry_time(), plain_time(), margin())) return true;
+  const nanoseconds busy = std::max(plain_.returned, plain_.least - plain_.returned);
+  return backwards_.empty() && longer(entry_.returned, busy, margin());
+}
+
 double Gate::spread() const {
   return std::max(entry_.spread(), plain_.spread());
 }
@@ -135,7 +149,7 @@ void Gate::decide() {
   if (company_ == Company::step) return;
   if (entry_.runs < 1 || entry_.runs != plain_.runs || waits_for_backward()) return;
   const int pairs = report_.pairs = entry_.runs;
-  if (longer(entry_time(), plain_time(), margin())) {
+  if (is_slower()) {
     if (pairs >= most_pairs()) report_.verdict = GateReport::Verdict::refused;
     return;
   }

@@ -36,6 +36,11 @@
 // one of them: the recorded ops are run again by torch for the same tangents, and what the engine
 // takes for their gradients counts. That costs more than a call, so it happens a few times only.
 //
+// On a GPU a call returns before its work is done. It is timed to the end of that, but of many
+// calls one behind the other the longer of both counts, the CPU's time and the GPU's: an entry
+// whose calls return later than plain Python's keep either busy would slow down a program that
+// waits for none of them, however soon each is over.
+//
 // Other processes only ever make a call slower, so of each side the least time counts. What cannot
 // be told apart on this machine now is how far a side's two least times lie from each other, the
 // wider of the two sides; more than three percent are never taken for noise. An entry that is
@@ -76,10 +81,10 @@ class Gate {
   /// When a call begins that is measured.
   Nanoseconds now() const { return clock_(); }
 
-  /// The entry ran a call.
-  void entry_took(Nanoseconds time);
+  /// The entry ran a call, and returned after `returned` of that time; left out: when it was over.
+  void entry_took(Nanoseconds time, std::optional<Nanoseconds> returned = {});
   /// Plain Python ran a call, from the segment's start to its end.
-  void plain_took(Nanoseconds time);
+  void plain_took(Nanoseconds time, std::optional<Nanoseconds> returned = {});
   /// Calls have a backward, which counts, or several, one behind the other: no verdict before they
   /// were measured, unless they never come. Gives its number.
   std::size_t expect_backward();
@@ -119,8 +124,10 @@ class Gate {
     bool cold = false;  ///< its next run does not count
     int runs = 0;       ///< those that count
     Nanoseconds least{0}, second_least{0};
+    Nanoseconds returned{0};  ///< the least after which a call returned
     /// False: the run does not count.
     bool ran(Nanoseconds time);
+    bool ran(Nanoseconds time, std::optional<Nanoseconds> returned);
     /// How far the two least times lie apart, as a share of the least; 1 for fewer than two.
     double spread() const;
   };
@@ -128,6 +135,7 @@ class Gate {
   double spread() const;
   /// The share of plain Python's time that an entry may take longer.
   double margin() const;
+  bool is_slower() const;
   int pairs_to_accept() const;
   int most_pairs() const;
   bool waits_for_backward() const;

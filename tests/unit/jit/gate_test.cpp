@@ -26,6 +26,15 @@ class Replay {
     time_ += nanoseconds(takes);
     gate_.entry_took(gate_.now() - begin);
   }
+  /// Calls that return before their work is done.
+  void entry(std::int64_t takes, std::int64_t returns) {
+    time_ += nanoseconds(takes);
+    gate_.entry_took(nanoseconds(takes), nanoseconds(returns));
+  }
+  void plain(std::int64_t takes, std::int64_t returns) {
+    time_ += nanoseconds(takes);
+    gate_.plain_took(nanoseconds(takes), nanoseconds(returns));
+  }
   void plain(std::int64_t takes) {
     const nanoseconds begin = gate_.now();
     time_ += nanoseconds(takes);
@@ -49,6 +58,29 @@ int calls_until_verdict(Replay& replay, std::int64_t entry_ns, std::int64_t plai
     }
   }
   return calls;
+}
+
+/// The same of calls that return earlier.
+Verdict verdict_of(std::int64_t entry_ns, std::int64_t entry_returns, std::int64_t plain_ns,
+                   std::int64_t plain_returns) {
+  GateReport report;
+  Replay replay(report);
+  for (int calls = 0; replay.gate().open() && calls < 100; ++calls) {
+    if (replay.gate().turn() == Gate::Turn::entry) {
+      replay.entry(entry_ns, entry_returns);
+    } else {
+      replay.plain(plain_ns, plain_returns);
+    }
+  }
+  return report.verdict;
+}
+
+TEST_CASE("a GPU's calls may not keep the CPU busy for longer than plain Python keeps either") {
+  CHECK(verdict_of(290, 15, 670, 30) == Verdict::accepted);
+  CHECK(verdict_of(80, 60, 100, 40) == Verdict::accepted);  // the GPU is busy for 60 as well
+  CHECK(verdict_of(80, 70, 100, 50) == Verdict::refused);
+  CHECK(verdict_of(110, 10, 100, 90) == Verdict::refused);
+  CHECK(verdict_of(22, 12, 144, 132) == Verdict::accepted);
 }
 
 /// Times of real calls in microseconds, in turn, from when they began to be measured; the last one
