@@ -1,9 +1,10 @@
-"""Models on an NVIDIA GPU under penstock, beside eager PyTorch and torch.compile: gpu [NAME]… [--modes A,B] [--rounds N] [--json FILE]
+"""Models on an NVIDIA GPU under penstock, beside eager PyTorch and torch.compile: gpu [NAME]… [--modes A,B] [--rounds N] [--json FILE] [--kernels]
 
-Every mode of a row runs in a process of its own, the modes in turns, round after round. Prints one JSON object a row:
+A mode is eager, one of torch.compile's, penstock, or penstock@DIR: another build of it, in the folder DIR. Every mode of a row runs in a process of its own, the modes in turns, round after round. Prints one JSON object a row:
 microseconds of one call and the wait for it ("latency"), of one of many calls back to back ("steady"), of the CPU until a call
 returns while the GPU is idle ("cpu"), and seconds of the first call ("cold"), by mode, the medians of the rounds. --json adds the
-row to a file of such lines. Without a GPU the status is 77.
+row to a file of such lines. --kernels prints what each mode runs on the GPU in one call instead: calls, microseconds and name of
+each kernel. Without a GPU the status is 77.
 """
 import argparse
 import json
@@ -138,18 +139,36 @@ def vit(torch, nn):
     return net.cuda().bfloat16().eval(), [torch.randn(8, 3, 224, 224, device="cuda", dtype=torch.bfloat16)]
 
 
-ROWS = {"mlp": mlp, "pointwise": pointwise, "softmax": softmax, "layers4": layers4, "bert": bert, "gpt2": gpt2, "vit": vit, "decode512": decode(512), "decode4096": decode(4096)}
+def resnet50(torch, nn):
+    import torchvision
+
+    net = torchvision.models.resnet50().cuda().bfloat16().eval().to(memory_format=torch.channels_last)
+    return net, [torch.randn(32, 3, 224, 224, device="cuda", dtype=torch.bfloat16).to(memory_format=torch.channels_last)]
+
+
+ROWS = {"mlp": mlp, "pointwise": pointwise, "softmax": softmax, "layers4": layers4, "bert": bert, "gpt2": gpt2, "vit": vit, "resnet50": resnet50, "decode512": decode(512), "decode4096": decode(4096)}
 
 
 # -- one mode of one row
 
-def measure(row, mode):
+def list_kernels(torch, call, arguments):
+    """What the GPU did in a call: how often, microseconds in all, and the kernel; the longest first."""
+    for calls in (WARM_UP, 5):  # that a profile is made may make another entry
+        with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CUDA]) as seen:
+            for _ in range(calls):
+                call(*arguments)
+            torch.cuda.synchronize()
+    rows = [(event.count / calls, event.self_device_time_total / calls, event.key) for event in seen.key_averages() if event.self_device_time_total > 0]
+    return [(count, round(time, 1), name[:90]) for count, time, name in sorted(rows, key=lambda row: -row[1])]
+
+
+def measure(row, mode, listed):
     import torch
     from torch import nn
 
     torch.manual_seed(0)
     function, arguments = ROWS[row](torch, nn)
-    call = function if mode in ("eager", "penstock") else torch.compile(function, mode=mode)
+    call = function if mode == "eager" or mode.startswith("penstock") else torch.compile(function, mode=mode)
     with torch.no_grad():
         begin = time.perf_counter()
         result = call(*arguments)
@@ -172,15 +191,19 @@ def measure(row, mode):
                 result = call(*arguments)
             torch.cuda.synchronize()
             steady.append((time.perf_counter() - begin) / CALLS)
+        kernels = list_kernels(torch, call, arguments) if listed else []
     micro = {name: round(1e6 * statistics.median(times), 1) for name, times in (("latency", latency), ("steady", steady), ("cpu", cpu))}
-    print(json.dumps(micro | {"cold": round(cold, 3), "sum": float(result.double().abs().mean()), "gpu": torch.cuda.get_device_name()}))
+    print(json.dumps(micro | {"cold": round(cold, 3), "sum": float(result.double().abs().mean()), "gpu": torch.cuda.get_device_name(), "kernels": kernels}))
 
 
-def run(row, mode, store):
-    own = [os.path.abspath(__file__), "--row", row, "--mode", mode]
-    if mode == "penstock":
-        tool = os.path.join(os.environ["PENSTOCK_BUILD_ROOT"], "tools", "penstock-run")
-        command = [tool, f"--python={sys.executable}", f"--store={store}", *own]
+def run(row, mode, store, listed=False):
+    own = [os.path.abspath(__file__), "--row", row, "--mode", mode, *(["--kernels"] if listed else [])]
+    if mode.startswith("penstock"):
+        build = mode.partition("@")[2] or os.environ["PENSTOCK_BUILD_ROOT"]
+        tool = os.path.join(build, "tools", "penstock-run")
+        # Builds know nothing of each other's verdicts.
+        own_store = os.path.join(store, build.strip("/").replace("/", "_"))
+        command = [tool, f"--python={sys.executable}", f"--store={own_store}", *own]
     else:
         command = [sys.executable, *own]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
@@ -196,17 +219,23 @@ def main():
     options.add_argument("--modes", default=",".join(MODES))
     options.add_argument("--rounds", type=int, default=2)
     options.add_argument("--json")
+    options.add_argument("--kernels", action="store_true")
     options.add_argument("--row")
     options.add_argument("--mode")
     given = options.parse_args()
     if given.row:
-        return measure(given.row, given.mode)
+        return measure(given.row, given.mode, given.kernels)
     asked = subprocess.run([sys.executable, "-c", "import torch; print(torch.cuda.is_available())"], capture_output=True, text=True, check=False)
     if asked.stdout.strip() != "True":
         print("gpu: skipped, there is no GPU")
         return 77
     with tempfile.TemporaryDirectory() as store:
         for row in given.names or ROWS:
+            for mode in given.modes.split(",") if given.kernels else ():
+                seen = run(row, mode, store, True)
+                print(f"{row} {mode} {seen.get('gpu', seen)}", *(f"{count:8.1f} {time:9.1f}  {name}" for count, time, name in seen.get("kernels", ())), sep="\n", flush=True)
+            if given.kernels:
+                continue
             rounds = [{mode: run(row, mode, store) for mode in given.modes.split(",")} for _ in range(given.rounds)]
             line = {"row": row}
             for mode in rounds[0]:
