@@ -47,6 +47,8 @@ constexpr PassRow<LoopProgram> kProgramPasses[] = {
     {{"detach-activations", "Make what a convolution can apply to its result a kernel of its own"},
      detach_activations},
     {{"fuse-epilogues", "Let library calls apply the pointwise ops behind them"}, fuse_epilogues},
+    {{"pad-products", "Give products on a GPU rows that begin at multiples of 16 bytes"},
+     pad_products},
     {{"zip-loops", "Merge neighbouring inner loops of equal range"}, zip_loops},
     {{"split-loops", "Split loops whose indices divide their variable"}, split_loops},
     {{"collapse-loops", "Merge loops that walk memory as one loop would"}, collapse_loops},

@@ -13,10 +13,12 @@
 // result's memory
 // (`sum`), the residual connection of most networks.
 //
-// post_ops.cpp has the patterns.
+// post_ops.cpp has the patterns. A GPU's library applies fewer of them (ir/device_epilogue.h), to
+// half types too: it rounds once, at the end.
 #include <algorithm>
 #include <map>
 
+#include "fusion/device_product.h"
 #include "fusion/loops.h"
 #include "fusion/post_ops.h"
 #include "fusion/rewrite.h"
@@ -88,10 +90,13 @@ class EpilogueFuser {
     LibraryCall call = std::get<LibraryCall>(program_.steps[made_at]);
     const Buffer made = program_.buffers[result];  // a copy: views are added
     const LibraryCallFacts* facts = find_library_call(call.name);
-    if (facts->post_ops.empty() || made.dtype != DType::float32) return std::nullopt;
+    const bool device = program_.device != "cpu", rounds = made.dtype != DType::float32;
+    if (facts->post_ops.empty() || (rounds && !device)) return std::nullopt;
     if (pointwise.store->dtype != made.dtype || inputs_written_later(call, made_at))
       return std::nullopt;
-    auto chain = read_post_ops(pointwise, result);
+    std::list<Instruction> changed;
+    auto chain = rounds ? read_post_ops(without_rounding(pointwise, made.dtype, changed), result)
+                        : read_post_ops(pointwise, result);
     if (!chain || !loops_over_all(pointwise, made)) return std::nullopt;
     std::size_t next = 0;
     for (PostOp& op : chain->ops) {
@@ -104,6 +109,7 @@ class EpilogueFuser {
     }
     call.post_ops.insert(call.post_ops.end(), chain->ops.begin(), chain->ops.end());
     call.outputs = {window(pointwise.store->buffer, made.sizes, made.strides)};
+    if (device && !is_device_product(call, program_.buffers)) return std::nullopt;
     for (std::int32_t number : kernel.calls) {
       if (std::find(call.calls.begin(), call.calls.end(), number) == call.calls.end()) {
         call.calls.push_back(number);

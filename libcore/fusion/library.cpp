@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include "fusion/buffers.h"
+#include "fusion/device_product.h"
 #include "fusion/emit.h"
 #include "fusion/layout.h"
 #include "fusion/product.h"
@@ -11,6 +12,8 @@
 namespace penstock::fusion {
 
 namespace {
+
+constexpr std::string_view kOddOperands = "the library takes no operands that lie like these";
 
 /// The library's reading of one node: which operands are its inputs, in which attributes.
 class CallBuilder {
@@ -68,14 +71,15 @@ class CallBuilder {
   }
 
   /// Whether a weight of the call is another one in each step: to pack a matrix anew takes longer
-  /// than the product gains from it. Convolutions read no other layout.
-  bool changes_in_steps() const {
-    return plan_.interface().training.role != GraphRole::inference && call_.name == "matmul";
+  /// than the product gains from it. Convolutions read no other layout, and GPUs pack nothing.
+  bool stays_unpacked() const {
+    const bool changes = plan_.interface().training.role != GraphRole::inference;
+    return (changes && call_.name == "matmul") || plan_.device != "cpu";
   }
 
   void input(ValueId value, bool weight = false) {
     call_.inputs.push_back(value == kNoValue ? kNoBuffer : buffer(value));
-    if (value == kNoValue || !weight || changes_in_steps()) return;
+    if (value == kNoValue || !weight || stays_unpacked()) return;
     ValueId base = plan_.base_of(value);
     if (plan_.values[base].node >= 0) return;
     InputKind kind = plan_.interface().inputs[base].kind;
@@ -246,6 +250,7 @@ FallbackCall fallback_call(FusionPlan& plan, const Region& region, const Node& n
   partition::PlacedNode placed =
       partition::place(plan.graph(), node, plan.uses, shapes, plan.device);
   call.reason = placed.placement == Placement::fallback ? std::move(placed.reason) : region.reason;
+  if (region.placement == Placement::library) call.reason = kOddOperands;
   if (node.call >= 0) call.calls.push_back(node.call);
   if (node.op == "prim.copy_") {
     // Torch runs no prims: what it gives for the source goes into the input's memory.
@@ -297,7 +302,11 @@ Result<ProgramStep> emit_call(FusionPlan& plan, const Region& region, std::int32
     return refused;
   }
   if (region.placement == Placement::fallback) return fallback_call(plan, region, node);
-  return CallBuilder(plan, position).build();
+  LibraryCall call = CallBuilder(plan, position).build();
+  if (plan.device == "cpu" || is_device_product(call, plan.buffers)) return call;
+  if (batch_sizes(plan, position).empty()) return fallback_call(plan, region, node);
+  // Its batch dims lie apart, as torch's op does not take them.
+  return failure(Code::PS0708, fmt::format("{}: {}", node.op, kOddOperands));
 }
 
 }  // namespace penstock::fusion

@@ -16,6 +16,7 @@
 #include "fusion/loops.h"
 #include "fusion/rewrite.h"
 #include "ir/size_estimate.h"
+#include "ops/op.h"
 
 namespace penstock::fusion {
 
@@ -30,10 +31,20 @@ bool enough_rows(const FusionPlan& plan, const Sizes& rows, const Sizes& all) {
          estimate(element_count(all), plan.interface()) <= kSmallKernel;
 }
 
+/// On a device the columns of a product's row are what keeps it busy: a block that took the row for
+/// the sake of what is computed from it would do all of them alone.
+bool spreads_columns(const FusionPlan& plan, std::int32_t group) {
+  return plan.device != "cpu" &&
+         std::ranges::any_of(plan.groups[group].roots, [&](std::int32_t root) {
+           return ops::is_product(plan.node_of(plan.roots[root]).op);
+         });
+}
+
 /// A common row loop for the reader of `access` and what it reads; nothing where the rows differ.
 std::optional<Alignment> common_rows(const FusionPlan& plan, const Root& reader,
                                      const Access& access) {
   std::int32_t from = plan.roots[plan.values[access.value].root].group, into = reader.group;
+  if (spreads_columns(plan, from) || spreads_columns(plan, into)) return std::nullopt;
   const Group& read = plan.groups[from];
   const Group& reads = plan.groups[into];
   std::vector<std::int32_t> map = corresponding_rows(plan, reader, access);

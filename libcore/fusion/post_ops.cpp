@@ -226,6 +226,29 @@ bool collect_pointwise(const Body& body, PointwiseKernel& kernel) {
   return collect(body, kernel) && kernel.store != nullptr;
 }
 
+PointwiseKernel without_rounding(const PointwiseKernel& kernel, DType dtype,
+                                 std::list<Instruction>& changed) {
+  const auto number = [](DType type) { return type == DType::float32; };
+  const auto source = [&](ScalarId scalar) {
+    while (true) {
+      const Instruction& made = *kernel.made.at(scalar);
+      if (made.op != "convert" || (made.dtype != dtype && !number(made.dtype))) return scalar;
+      const DType from = kernel.made.at(made.operands.front())->dtype;
+      if (from != dtype && !number(from)) return scalar;
+      scalar = made.operands.front();
+    }
+  };
+  const auto copy = [&](const Instruction& instruction) {
+    Instruction& made = changed.emplace_back(instruction);
+    for (ScalarId& operand : made.operands) operand = source(operand);
+    return &made;
+  };
+  PointwiseKernel without = kernel;
+  for (auto& [scalar, instruction] : without.made) instruction = copy(*instruction);
+  without.store = copy(*kernel.store);
+  return without;
+}
+
 bool loops_over_all(const PointwiseKernel& kernel, const Buffer& result) {
   SymExpr count = 1, elements = 1;
   for (const Loop* loop : kernel.loops) count *= loop->extent;

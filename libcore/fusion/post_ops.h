@@ -1,5 +1,6 @@
 #pragma once
 
+#include <list>
 #include <map>
 #include <optional>
 #include <vector>
@@ -18,6 +19,11 @@ struct PointwiseKernel {
 
 /// Reads a body as such a kernel; false where it is none.
 bool collect_pointwise(const Body& body, PointwiseKernel& kernel);
+
+/// The kernel without what rounds numbers of float32 to `dtype` and back, so that patterns are
+/// those of float32; the instructions lie in `changed`.
+PointwiseKernel without_rounding(const PointwiseKernel& kernel, DType dtype,
+                                 std::list<Instruction>& changed);
 
 /// Whether each element of `result` is stored once: the loops run over as many elements as it has.
 bool loops_over_all(const PointwiseKernel& kernel, const Buffer& result);

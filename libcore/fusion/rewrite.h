@@ -58,6 +58,11 @@ void detach_activations(LoopProgram& program);
 /// dim. Leaves: fewer kernels; calls with post-ops.
 void fuse_epilogues(LoopProgram& program);
 
+/// Lets a GPU's library write products to rows that begin at multiples of 16 bytes, where the
+/// result's do not. Needs: all post-ops in their calls. Leaves: temporaries, and kernels that copy
+/// them.
+void pad_products(LoopProgram& program);
+
 /// Merges inner loops of equal range that stand side by side, where no iteration needs a later one.
 void zip_loops(LoopProgram& program);
 

@@ -158,7 +158,8 @@ class DeviceScheduler {
     for (Statement& statement : rows.body) {
       if (Loop* inner = as_loop(statement)) bind_inside(*inner);
     }
-    kernel_.block_x = row_threads(count);
+    const bool once = passes_ == 1 && count >= kFewRows;  // a warp needs no barrier to join
+    kernel_.block_x = once ? std::min(row_threads(count), kWarp) : row_threads(count);
     around.push_back(&rows);
     const int width = kernel_.block_x;
     bind_around(std::move(around));
@@ -184,6 +185,7 @@ class DeviceScheduler {
     if (is_innermost(loop)) {
       if (loop.accumulators.empty() && carries_memory(loop)) return;
       loop.schedule.bind = Bind::thread_x;
+      ++passes_;
       set_unroll(loop, unroll_of(loop));
       longest_ = std::max(longest_, length(loop) / static_cast<double>(loop.schedule.unroll));
       return;
@@ -271,12 +273,29 @@ class DeviceScheduler {
     });
     std::int64_t unroll = std::min(kVectorBytes / least, kMostUnroll);
     while (unroll > 1 && length(loop) < static_cast<double>(unroll * kWarp)) unroll /= 2;
+    while (unroll > 1 && !stores_together(loop, unroll)) unroll /= 2;
     return unroll;
+  }
+
+  /// Whether so many neighbours begin at a multiple of their number wherever the loop stores them.
+  /// Else they would be stored one by one, and those of different threads not side by side.
+  static bool stores_together(const Loop& loop, std::int64_t count) {
+    bool together = true;
+    for_each_instruction(loop.body, [&](const Instruction& instruction) {
+      if (instruction.op != "store" || stride_of(instruction.index, loop.variable) != 1) return;
+      const SymExpr start = instruction.index - SymExpr::symbol(loop.variable);
+      together = together && start.constant_term() % count == 0 &&
+                 std::ranges::all_of(start.terms(), [&](const SymTerm& term) {
+                   return term.coefficient % count == 0;
+                 });
+    });
+    return together;
   }
 
   LoopKernel& kernel_;
   const LoopProgram& program_;
   double longest_ = 1;  ///< steps of the longest loop over a block's threads
+  int passes_ = 0;      ///< such loops
 };
 
 }  // namespace

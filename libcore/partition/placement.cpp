@@ -59,6 +59,9 @@ bool is_plain_number(const Argument* argument) {
 constexpr std::int64_t kSmallProduct = 4096, kSmallProductOfFewRows = 16384;
 constexpr std::int64_t kFewRows = 4;
 
+/// Elements of a half type in one access of a GPU's thread.
+constexpr std::int64_t kVectorOfHalves = 8;
+
 /// The product of sizes that are known and at most `limit`; nothing otherwise.
 std::optional<std::int64_t> known_count(std::span<const SymExpr> sizes, std::int64_t limit) {
   std::int64_t count = 1;
@@ -139,6 +142,30 @@ std::string plain_average(const Candidate& candidate) {
   return float_operands(candidate);
 }
 
+/// A GPU's library multiplies these, and sums in float32; an addend goes in unscaled.
+std::string gpu_product(const Candidate& candidate) {
+  const DType dtype = candidate.graph.values[candidate.node.results.front()].type.dtype;
+  if (dtype != DType::float32 && dtype != DType::bfloat16 && dtype != DType::float16)
+    return fmt::format("the library has no kernel for {}", facts(dtype).name);
+  if (!is_number(find_argument(candidate.node, "beta"), 1)) return "beta is not 1";
+  if (!is_plain_number(find_argument(candidate.node, "alpha"))) return "alpha is no plain number";
+  return {};
+}
+
+/// One row times a matrix reads the matrix once: memory's speed is all there is to gain. Our loops
+/// reach it where each column lies one element behind the other, and what is around the product
+/// joins them.
+std::string row_times_matrix(const Candidate& candidate) {
+  const TensorType& result = candidate.graph.values[candidate.node.results.front()].type;
+  const TensorType* right = candidate.tensor("mat2");
+  if (result.sizes.front() != SymExpr(1)) return "it has more than one row";
+  if (right == nullptr || right->strides.size() != 2 || right->strides.front() != SymExpr(1))
+    return "the matrix lies row by row";
+  const auto length = right->sizes.front().constant();
+  if (!length || *length % kVectorOfHalves != 0) return "its rows are no whole vectors";
+  return gpu_product(candidate);
+}
+
 struct Row {
   std::string_view op;
   Placement placement;
@@ -146,17 +173,30 @@ struct Row {
   Predicate predicate;
 };
 
+#define PS_ROW(op, placement, call, predicate) {op, Placement::placement, call, predicate},
+#define PS_NO_ROW(op, placement, call, predicate)
 constexpr Row kRows[] = {
-#define PS_PLACEMENT(op, placement, call, predicate) {op, Placement::placement, call, predicate},
+#define PS_PLACEMENT PS_ROW
+#define PS_GPU_PLACEMENT PS_NO_ROW
 #include "partition/placement.def"
 #undef PS_PLACEMENT
+#undef PS_GPU_PLACEMENT
 };
+constexpr Row kGpuRows[] = {
+#define PS_PLACEMENT PS_NO_ROW
+#define PS_GPU_PLACEMENT PS_ROW
+#include "partition/placement.def"
+#undef PS_PLACEMENT
+#undef PS_GPU_PLACEMENT
+};
+#undef PS_ROW
+#undef PS_NO_ROW
 
 /// The rows of an op: they stand together.
-std::span<const Row> rows_of(std::string_view op) {
+std::span<const Row> rows_of(std::string_view op, std::span<const Row> rows = kRows) {
   auto same = [&](const Row& row) { return row.op == op; };
-  const Row* first = std::find_if(std::begin(kRows), std::end(kRows), same);
-  return {first, std::find_if_not(first, std::end(kRows), same)};
+  const auto first = std::ranges::find_if(rows, same);
+  return {first, std::find_if_not(first, rows.end(), same)};
 }
 
 const Row* find_row(std::string_view op, Placement placement) {
@@ -207,13 +247,14 @@ PlacedNode place(const Graph& graph, const Node& node, std::span<const std::int3
                  ops::ShapeContext& shapes, std::string_view device) {
   const ops::OpFacts* op = ops::find_op(node.op);
   const bool prim = op != nullptr && op->is_prim();
-  const std::span<const Row> rows = rows_of(node.op);
+  std::span<const Row> rows = rows_of(node.op);
   if (!prim && rows.empty())
     return {Placement::fallback, "there is neither a lowering nor a library call"};
   std::string obstacle = common_obstacle(graph, node, device);
   if (!obstacle.empty()) return {Placement::fallback, std::move(obstacle)};
   if (prim && rows.empty()) return {Placement::compiled, {}};
-  if (is_gpu(device)) return {Placement::fallback, "torch's own kernel runs it on a GPU"};
+  if (is_gpu(device)) rows = rows_of(node.op, kGpuRows);
+  if (rows.empty()) return {Placement::fallback, "torch's own kernel runs it on a GPU"};
   if (obstacle = misfit(graph, node, shapes); !obstacle.empty())
     return {Placement::fallback, std::move(obstacle)};
   for (const Row& row : rows) {

@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "diag/diagnostic.h"
+#include "runtime/library_kernel.h"
 #include "runtime/memory_pool.h"
 
 namespace penstock::runtime {
@@ -53,6 +54,9 @@ class Device {
                                                    std::string_view code) = 0;
   /// Starts a kernel with the parameters of bundle/device_abi.h. PS0811.
   virtual Result<void> launch(void* function, const DeviceGrid& grid, void** parameters) = 0;
+  /// The device's library of kernels, or null. What it makes works on the device's memory, in the
+  /// stream that was entered.
+  virtual Library* library() { return nullptr; }
   /// Copies what the host has to the device, at once, or from place to place there, in the stream.
   virtual Result<void> upload(void* to, const void* from, std::size_t bytes) = 0;
   virtual Result<void> copy(void* to, const void* from, std::size_t bytes) = 0;

@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "bundle/device_abi.h"
+#include "runtime/index_check.h"
 
 namespace penstock::runtime {
 
@@ -38,8 +39,11 @@ Result<DeviceSteps> DeviceSteps::open(const Runtime& runtime, const KernelBundle
     return tl::unexpected(std::move(entered.error()));
   for (const BundleStep& step : bundle.steps) {
     const auto* kernel = std::get_if<KernelCall>(&step);
-    if (std::holds_alternative<LibraryCall>(step))
+    const auto* call = std::get_if<LibraryCall>(&step);
+    if (call != nullptr && call->name != "matmul" && !is_index_check(*call))
       return failure(Code::PS0811, "a call of the CPU's library on a device's memory");
+    if (call != nullptr && steps.device_->library() == nullptr)
+      return failure(Code::PS0811, "the device has no library");
     if (kernel == nullptr || steps.functions_.contains(kernel->function)) continue;
     if (steps.code_ == nullptr) {
       auto chosen = choose_code(bundle);
@@ -139,8 +143,7 @@ Result<void> DeviceSteps::launch(const PlannedStep& step, const Plan& plan,
                                  std::span<void* const> pointers) {
   set_words(step, plan, pointers);
   set_parameters(plan);
-  // An op of torch's in front may have let another thread in, whose stream is another.
-  if (auto entered = device_->enter(); !entered) return entered;
+  if (auto entered = enter_again(); !entered) return entered;
   return device_->launch(step.device_function, step.grid, parameters_.data());
 }
 

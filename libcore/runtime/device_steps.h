@@ -32,6 +32,12 @@ class DeviceSteps {
   /// By input.
   std::span<void* const> addresses() const { return addresses_; }
 
+  /// Null: none.
+  Library* library() const { return device_->library(); }
+  /// Lets a kernel of the library go to the thread's stream: an op of torch's in front may have let
+  /// another thread in, whose stream is another.
+  Result<void> enter_again() { return device_->enter(); }
+
   /// Starts a kernel; `pointers` are its buffers', of the host for those that lie there.
   Result<void> launch(const PlannedStep& step, const Plan& plan, std::span<void* const> pointers);
 

@@ -220,7 +220,8 @@ Result<bool> Executor::State::run_library_call(const PlannedStep& step, const Pl
                                                char* scratch, bool may_start_again) {
   versions.clear();
   stored.clear();
-  for (std::size_t i = 0; i < step.version_of.size(); ++i) {
+  // A device's library packs nothing.
+  for (std::size_t i = 0; i < step.version_of.size() && !device; ++i) {
     const std::int32_t source = step.version_of[i];
     versions.push_back(source >= 0    ? inputs[source].version
                        : source == -1 ? 0
@@ -239,6 +240,10 @@ Result<bool> Executor::State::run_library_call(const PlannedStep& step, const Pl
   memory.stored = stored;
   bool start_again = false;
   if (may_start_again) memory.start_again = &start_again;
+  if (device) {
+    if (auto entered = device->enter_again(); !entered)
+      return tl::unexpected(std::move(entered.error()));
+  }
   if (auto ran = step.kernel->run(memory); !ran) {
     if (!ran.error().location)
       ran.error().location = location_of(bundle.calls, std::get<LibraryCall>(*step.step).calls);

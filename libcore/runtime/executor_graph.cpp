@@ -34,6 +34,9 @@ Result<void> Executor::State::record_steps(Plan& plan, std::vector<PooledMemory>
     if (read != graph.inputs.end() && read->copied) seen_by_torch[source.buffer] = read->place;
   }
   set_pointers(plan);
+  for (const PlannedStep& step : plan.steps) {
+    if (step.kernel != nullptr) set_library_pointers(plan, step);
+  }
   for (std::size_t i = 0; i < plan.steps.size(); ++i) {
     const PlannedStep& step = plan.steps[i];
     if (step.prepares) continue;
@@ -44,6 +47,16 @@ Result<void> Executor::State::record_steps(Plan& plan, std::vector<PooledMemory>
         {static_cast<std::int32_t>(i), {device->words().begin(), device->words().end()}});
   }
   return {};
+}
+
+/// What the library reads is where torch's ops find it.
+void Executor::State::set_library_pointers(const Plan& plan, const PlannedStep& step) {
+  for (std::int32_t i = step.first; i < step.first + step.count; ++i) {
+    const auto pointer = static_cast<std::size_t>(i);
+    const BufferId memory = plan.pointer_memory[pointer];
+    if (memory == kNoBuffer || seen_by_torch[memory] == nullptr) continue;
+    pointers[pointer] = static_cast<char*>(seen_by_torch[memory]) + plan.pointer_start[pointer];
+  }
 }
 
 /// False where it cannot be, and will not be tried again.
@@ -117,7 +130,8 @@ Result<bool> Executor::State::run_graph(Plan& plan, bool prepared,
   PlanGraph& graph = plan.graph;
   if (!graph.is_possible(bundle, plan) || !device->takes_graphs()) return false;
   const bool lasts = prepared || std::ranges::none_of(plan.steps, &PlannedStep::prepares);
-  const std::uint64_t settings = graph.calls_torch() ? fallback->settings() : 0;
+  const bool asks = graph.calls_torch() && fallback != nullptr;
+  const std::uint64_t settings = asks ? fallback->settings() : 0;
   if (!lasts || !graph.is_next(device->addresses(), settings)) return false;
   if (graph.graph == nullptr && !record_graph(plan)) {
     graph.give_up();

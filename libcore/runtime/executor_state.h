@@ -69,7 +69,7 @@ struct Executor::State {
             decided,
             functions,
             device ? device->functions() : kNone,
-            runtime->library.get(),
+            device ? device->library() : runtime->library.get(),
             runtime->random.get(),
             plans};
   }
@@ -104,6 +104,7 @@ struct Executor::State {
   Result<bool> run_graph(Plan& plan, bool prepared, std::span<OutputTensor> outputs);
   bool record_graph(Plan& plan);
   Result<void> record_steps(Plan& plan, std::vector<PooledMemory>& taken);
+  void set_library_pointers(const Plan& plan, const PlannedStep& step);
   Result<void> launch_graph(Plan& plan, std::span<OutputTensor> outputs);
   void describe_output(const Plan& plan, std::size_t index, std::span<OutputTensor> outputs);
 };

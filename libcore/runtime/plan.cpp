@@ -415,7 +415,8 @@ class Planner {
     }
     LibraryCall concrete = call;
     concrete.attributes = planned.attributes;
-    if (is_index_check(call))
+    const bool on_host = context_.bundle.device == "cpu";
+    if (is_index_check(call) && on_host)
       return std::shared_ptr<LibraryKernel>(make_index_check(concrete, planned.operands));
     if (finds_marked_places(call))
       return std::shared_ptr<LibraryKernel>(make_marked_places(planned.operands));

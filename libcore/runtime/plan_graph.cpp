@@ -36,9 +36,8 @@ bool PlanGraph::is_possible(const KernelBundle& bundle, const Plan& plan) {
 
 PlanGraph::State PlanGraph::decide(const KernelBundle& bundle, const Plan& plan) {
   for (const BundleStep& step : bundle.steps) {
-    const auto* call = std::get_if<FallbackCall>(&step);
-    if (call == nullptr) continue;
-    if (!note_torch(*call, bundle, plan)) return State::impossible;
+    if (std::holds_alternative<KernelCall>(step)) continue;
+    if (!note_call(step, bundle, plan)) return State::impossible;
     ++torch_calls_;
   }
   for (const Mutation& mutation : bundle.interface.mutations) {
@@ -48,7 +47,7 @@ PlanGraph::State PlanGraph::decide(const KernelBundle& bundle, const Plan& plan)
 }
 
 /// False: it is called with what may differ each time.
-bool PlanGraph::note_torch(const FallbackCall& call, const KernelBundle& bundle, const Plan& plan) {
+bool PlanGraph::note_call(const BundleStep& step, const KernelBundle& bundle, const Plan& plan) {
   bool same = true;
   const auto note = [&](BufferId id, bool written) {
     if (id == kNoBuffer) return;
@@ -61,9 +60,16 @@ bool PlanGraph::note_torch(const FallbackCall& call, const KernelBundle& bundle,
       note_output(plan, memory);
     }
   };
-  for (const NamedArgument& argument : call.arguments)
-    for_each_value(argument.value, [&](ValueId id) { note(static_cast<BufferId>(id), false); });
-  for (const BufferId output : call.outputs) note(output, true);
+  if (const auto* call = std::get_if<FallbackCall>(&step)) {
+    for (const NamedArgument& argument : call->arguments)
+      for_each_value(argument.value, [&](ValueId id) { note(static_cast<BufferId>(id), false); });
+    for (const BufferId output : call->outputs) note(output, true);
+  } else {
+    const auto& library = std::get<LibraryCall>(step);
+    for (const BufferId input : library.inputs) note(input, false);
+    for (const PostOp& op : library.post_ops) note(op.operand, false);
+    for (const BufferId output : library.outputs) note(output, true);
+  }
   return same;
 }
 

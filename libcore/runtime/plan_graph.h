@@ -15,9 +15,10 @@ struct Plan;
 
 /// A plan's run as one graph of the bundle's device, and what it takes.
 ///
-/// Our kernels are given the addresses of each call. torch's ops keep those that they were recorded
-/// with: an input that one of them reads must be where it was, or is copied in front to a place of
-/// the graph's own; an output that one of them makes or reads is copied behind to where it goes.
+/// Our kernels are given the addresses of each call. torch's ops, and the device's library, which
+/// is meant with them below, keep those that they were recorded with: an input that one of them
+/// reads must be where it was, or is copied in front to a place of the graph's own; an output that
+/// one of them makes or reads is copied behind to where it goes.
 class PlanGraph {
  public:
   struct ReadByTorch {
@@ -62,7 +63,7 @@ class PlanGraph {
   enum class State : std::uint8_t { unknown, possible, impossible };
   explicit PlanGraph(State state) : state_(state) {}
   State decide(const KernelBundle& bundle, const Plan& plan);
-  bool note_torch(const FallbackCall& call, const KernelBundle& bundle, const Plan& plan);
+  bool note_call(const BundleStep& step, const KernelBundle& bundle, const Plan& plan);
   void note_input(const KernelBundle& bundle, const Plan& plan, BufferId memory, bool written);
   void note_output(const Plan& plan, BufferId memory);
   bool is_cheap() const;

@@ -1,5 +1,7 @@
 #include "torch/device_settings.h"
 
+#include <string_view>
+
 namespace penstock::torch {
 
 using python::PyRef;
@@ -45,6 +47,23 @@ bool is_same(const PyRef& one, const PyRef& other) {
 }
 
 }  // namespace
+
+/// torch's newer setting first: where it was used, the older one may not be asked any more.
+bool allows_tf32_products() {
+  PyObject* internals = PyDict_GetItemString(PyImport_GetModuleDict(), "torch._C");
+  if (internals == nullptr) return false;
+  PyRef value = PyRef::steal(
+      PyObject_CallMethod(internals, "_get_fp32_precision_getter", "ss", "cuda", "matmul"));
+  if (value) {
+    const char* text = PyUnicode_Check(value.get()) ? PyUnicode_AsUTF8(value.get()) : nullptr;
+    if (text != nullptr && std::string_view(text) == "tf32") return true;
+  }
+  PyErr_Clear();
+  value = PyRef::steal(PyObject_CallMethod(internals, "_get_cublas_allow_tf32", nullptr));
+  const bool allowed = value.get() == Py_True;
+  PyErr_Clear();
+  return allowed;
+}
 
 std::uint64_t DeviceSettings::version() {
   if (getters_.empty()) getters_ = find_getters();

@@ -20,4 +20,7 @@ class DeviceSettings {
   std::uint64_t version_ = 0;
 };
 
+/// Whether torch may round the factors of float32 products to TensorFloat-32. Needs the GIL.
+bool allows_tf32_products();
+
 }  // namespace penstock::torch

@@ -7,6 +7,7 @@
 #include "runtime/cuda/driver.h"
 #include "torch/device_memory.h"
 #include "torch/device_redirection.h"
+#include "torch/device_settings.h"
 
 namespace penstock::jit {
 
@@ -45,6 +46,7 @@ class TorchDevices {
     host.current_stream = [index] { return torch::current_stream(index); };
     host.redirect = [redirection = std::make_shared<torch::DeviceRedirection>(index)](
                         void* stream) { return redirection->begin(stream); };
+    host.allows_tf32 = torch::allows_tf32_products;
     auto device = runtime::cuda::open_device(index, std::move(host));
     if (device) opened_.emplace(index, *device);
     return device;

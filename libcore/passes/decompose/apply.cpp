@@ -28,12 +28,29 @@ std::unordered_map<ValueId, ValueId> bases_since(Rewrite& rewrite, const Rewrite
 }
 
 void emit_index_check(Rewrite& rewrite, const ops::IndexUse& use, std::string_view op) {
-  if (rewrite.type(use.index).device != "cpu") return;
   rewrite.emit("prim.check_index",
                {arg("self", value_argument(use.index)), arg("dim", use.dim),
                 arg("size", Decomposition::integer_argument(use.size)), arg("wraps", use.wraps),
                 arg("ignored", use.ignored ? Argument(*use.ignored) : Argument()),
                 arg("op", std::string(op))});
+}
+
+/// Whether loops keep a device busy with what the indices choose, and a kernel can look at them:
+/// rows are read, or one is written. Where many are, they may be the same, and one thread would
+/// write them all.
+bool has_device_loops(Rewrite& rewrite, const ops::OpFacts& op, const ops::IndexUse& use) {
+  const TensorType& index = rewrite.type(use.index);
+  const bool number = index.dtype == DType::int64 || index.dtype == DType::int32;
+  if (!number || !is_contiguous(index)) return false;
+  switch (op.id) {
+    case ops::OpId::embedding_default:
+    case ops::OpId::index_select_default:
+      return true;
+    case ops::OpId::index_copy_default:
+      return element_count(index.sizes) == SymExpr(1);
+    default:
+      return false;
+  }
 }
 
 }  // namespace
@@ -43,7 +60,7 @@ bool stays_whole_on_device(Rewrite& rewrite, const ops::OpFacts& op, const Node&
   if (op.id == ops::OpId::scaled_dot_product_attention_default)
     return rewrite.type(arguments.value("query")).device != "cpu";
   return std::ranges::any_of(index_uses(op, arguments), [&](const ops::IndexUse& use) {
-    return rewrite.type(use.index).device != "cpu";
+    return rewrite.type(use.index).device != "cpu" && !has_device_loops(rewrite, op, use);
   });
 }
 
@@ -81,9 +98,10 @@ std::vector<ValueId> Decomposition::apply_all(std::string_view name,
   }
   for (const ops::InferredResult& result : *inferred)
     part.results.push_back(add_value(rewrite_.graph(), "part", result.type));
-  check_indices(rewrite_, *op, part);
+  const bool torchs = stays_whole_on_device(rewrite_, *op, part);
+  if (!torchs) check_indices(rewrite_, *op, part);
   const DecompositionRow& row = decomposition_row(op->id);
-  const bool whole = rewrite_.keeps_whole(part) || stays_whole_on_device(rewrite_, *op, part);
+  const bool whole = rewrite_.keeps_whole(part) || torchs;
   if (row.function != nullptr && !whole) {
     const Rewrite::Mark before = rewrite_.mark();
     Decomposition inner(*op, part, rewrite_, row.detail);

@@ -30,8 +30,8 @@ void give_own_memory(Rewrite& rewrite, const Rewrite::Mark& before,
 /// at before.
 void check_indices(Rewrite& rewrite, const ops::OpFacts& op, const Node& node);
 
-/// Whether torch runs the op on a device: where elements choose along a dim, which could be looked
-/// at only by waiting for the device, and torch's kernels check them; and attention, which has
+/// Whether torch runs the op on a device: where elements choose along a dim, but for rows that are
+/// read or a single one that is written; and attention, which has
 /// kernels that keep no scores.
 bool stays_whole_on_device(Rewrite& rewrite, const ops::OpFacts& op, const Node& node);
 

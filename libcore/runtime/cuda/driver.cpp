@@ -16,6 +16,8 @@
 #include <utility>
 
 #include "runtime/cuda/functions.h"
+#include "runtime/cuda/index_check.h"
+#include "runtime/cuda/products.h"
 #include "runtime/cuda/recording.h"
 
 namespace penstock::runtime::cuda {
@@ -45,6 +47,24 @@ class Module final : public DeviceCode {
   void* context_;
 };
 
+/// What is done on a GPU without a kernel of the bundle's own.
+class GpuLibrary final : public Library {
+ public:
+  GpuLibrary(Device& device, ProductHost host)
+      : checks_(device, host.stream), products_(open_products(std::move(host))) {}
+
+  Result<std::unique_ptr<LibraryKernel>> make(const LibraryCall& call,
+                                              const LibraryOperands& operands) override {
+    if (call.name == "check_index") return checks_.make(call, operands);
+    if (products_ != nullptr) return products_->make(call, operands);
+    return failure(Code::PS0811, "there is no library of products (cuBLASLt)");
+  }
+
+ private:
+  IndexChecks checks_;
+  std::unique_ptr<Library> products_;
+};
+
 class Gpu final : public Device {
  public:
   Gpu(void* context, int index, Host host)
@@ -65,6 +85,14 @@ class Gpu final : public Device {
   }
 
   std::shared_ptr<MemoryPool> memory() override { return host_.memory; }
+
+  Library* library() override {
+    if (library_ == nullptr) {
+      ProductHost host{host_.memory, [this] { return stream_; }, host_.allows_tf32};
+      library_ = std::make_unique<GpuLibrary>(*this, std::move(host));
+    }
+    return library_.get();
+  }
 
   Result<std::shared_ptr<DeviceCode>> load(std::string_view format,
                                            std::string_view code) override {
@@ -141,6 +169,7 @@ class Gpu final : public Device {
   int index_;
   Host host_;
   void* stream_ = nullptr;
+  std::unique_ptr<Library> library_;
   std::unique_ptr<Recording> recording_;
   std::shared_ptr<void> redirected_;  ///< while something is recorded
   std::optional<void*> home_;         ///< the stream of all graphs

@@ -43,6 +43,22 @@ def angles(x):
     return torch.sin(x) + torch.erf(x) * torch.log1p(x.abs()) + torch.fmod(x, 0.3)
 
 
+def linear(x, weight, bias):
+    return F.gelu(F.linear(x, weight, bias), approximate="tanh")
+
+
+def one_row(x, weight):
+    return F.silu(F.linear(x[:1], weight))
+
+
+def words(tokens, table):
+    return F.embedding(tokens, table) * 2
+
+
+def written(cache, place, row):
+    return cache.index_copy(0, place, row * 2)
+
+
 # Not in a function, which would be one graph.
 torch.set_grad_enabled(False)
 torch.manual_seed(0)
@@ -59,3 +75,7 @@ for dtype in (torch.float32, torch.bfloat16):
         prefix(x)
         transposed(x, residual.t().contiguous())
         angles(x)
+        linear(x, torch.randn(257, width).to(dtype), torch.randn(257).to(dtype))
+        one_row(x, torch.randn(64, width).to(dtype))
+        words(torch.arange(rows), x)
+        written(x, torch.tensor([3]), residual[:1])

@@ -60,6 +60,31 @@ TEST_CASE("a product too small for a call is compiled with what stands around it
         std::vector<Placement>{compiled, fallback, compiled});
 }
 
+TEST_CASE("on a GPU products are the library's, and of one row kernels") {
+  const auto placement = [](std::int64_t rows, DType dtype, bool turned, std::int64_t inner = 64) {
+    GraphBuilder b;
+    ValueId x = b.input({rows, inner}, dtype);
+    ValueId w =
+        turned ? b.permute(b.input({64, inner}, dtype), {1, 0}) : b.input({inner, 64}, dtype);
+    b.output(b.matmul(x, w));
+    for (Value& value : b.graph.values) value.type.device = "cuda:0";
+    for (Input& input : b.graph.interface.inputs) input.type.device = "cuda:0";
+    auto placed = run(b);
+    REQUIRE(placed);
+    return placed->regions.back().placement;
+  };
+  using enum Placement;
+  for (const DType dtype : {DType::float32, DType::bfloat16, DType::float16}) {
+    CHECK(placement(64, dtype, true) == library);
+    CHECK(placement(1, dtype, true) == compiled);
+    CHECK(placement(1, dtype, false) == library);     // its columns do not lie side by side
+    CHECK(placement(1, dtype, true, 63) == library);  // nor begin where a thread can read vectors
+  }
+  CHECK(placement(16, DType::float32, true, 16) == library);
+  CHECK(placement(64, DType::float64, true) == fallback);
+  CHECK(placement(1, DType::float64, true) == fallback);
+}
+
 TEST_CASE("a product of what are no matrices is torch's, and no kernel's") {
   GraphBuilder b;
   ValueId x = b.input({4, 4}), w = b.input({4, 4});

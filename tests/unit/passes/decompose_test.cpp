@@ -44,6 +44,24 @@ TEST_CASE("a write to an input becomes an epilogue and an output") {
   CHECK(core.interface.outputs[1].alias.kind == OutputAlias::Kind::input);
 }
 
+TEST_CASE("on a GPU a row that an index chooses is written by loops, and several by torch") {
+  const auto ops = [](std::int64_t count) {
+    TorchGraph g;
+    ValueId x = g.input({SymExpr(5), SymExpr(6)}), place = g.input({SymExpr(count)}, DType::int64),
+            row = g.input({SymExpr(count), SymExpr(6)});
+    for (Value& value : g.graph.values) value.type.device = "cuda:0";
+    for (Input& input : g.graph.interface.inputs) input.type.device = "cuda:0";
+    g.output(g.call("aten.index_copy.default", {{"self", g.value(x)},
+                                                {"dim", std::int64_t{0}},
+                                                {"index", g.value(place)},
+                                                {"source", g.value(row)}}));
+    return ops_of(decomposed(g));
+  };
+  CHECK(ops(1).starts_with("prim.check_index"));
+  CHECK(ops(1).ends_with("prim.scatter"));
+  CHECK(ops(2) == "aten.index_copy.default");
+}
+
 TEST_CASE("a write through a view replaces the part that it shows") {
   TorchGraph g;
   ValueId x = g.input({SymExpr(4), SymExpr(6)});

@@ -23,11 +23,22 @@ void added(void** parameters) {
   for (int i = 0; i < 8; ++i) out[i] = one[i] + other[i];
 }
 
+/// As runtime/cuda/index_check.cpp says.
+void check_indices(void** parameters) {
+  const auto number = [&](int i) { return *static_cast<std::int64_t*>(parameters[i]); };
+  const auto* places = *static_cast<const std::int64_t**>(parameters[0]);
+  for (std::int64_t i = 0; i < number(1); ++i) {
+    const bool good = (places[i] >= number(2) && places[i] < number(3)) || places[i] == number(4);
+    fake_cuda()->bad_indices += !good;
+  }
+}
+
 struct Kernel {
   void (*run)(void** parameters);
   int parameters;
 };
-const std::map<std::string, Kernel> kKernels = {{"doubled", {doubled, 2}}, {"added", {added, 3}}};
+const std::map<std::string, Kernel> kKernels = {
+    {"doubled", {doubled, 2}}, {"added", {added, 3}}, {"check_indices_64", {check_indices, 5}}};
 
 struct Node {
   int type = kKernelNode;

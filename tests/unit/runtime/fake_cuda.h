@@ -7,6 +7,7 @@
 /// What the driver of fake_cuda.cpp was asked to do, and how it is to answer.
 struct FakeCuda {
   int launches = 0, copies = 0, graphs = 0, alive = 0, updates = 0, graph_launches = 0;
+  int bad_indices = 0;               ///< that kernels have seen
   void* stream = nullptr;            ///< of the last graph's launch
   void* program_captures = nullptr;  ///< a stream that the program captures
   bool refuses_graphs = false;
