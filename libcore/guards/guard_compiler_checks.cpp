@@ -169,6 +169,7 @@ Result<void> GuardCompiler::emit_version(const Guard& guard, GuardStep step) {
     return emit_as(GuardOp::check_dict_version, step);
   }
   if (guard.expected.as<std::int64_t>() != nullptr) {
+    step.index = -1;  // what it had is not known
     return emit_integer(guard, step, GuardOp::check_type_version);
   }
   PyObject* type = live_.get(guard.live);
@@ -176,6 +177,8 @@ Result<void> GuardCompiler::emit_version(const Guard& guard, GuardStep step) {
   step.object = type;  // where the source leads to the class itself, its own version is meant
   step.number = python::version_of(reinterpret_cast<PyTypeObject*>(type));
   if (step.number == 0) return refuse(guard, "the type has no version");
+  step.index = static_cast<std::int32_t>(program_.classes_.size());
+  program_.classes_.emplace_back(reinterpret_cast<PyTypeObject*>(type));
   return emit_as(GuardOp::check_type_version, step);
 }
 

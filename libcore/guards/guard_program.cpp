@@ -399,8 +399,7 @@ bool GuardProgram::run_check(GuardStep& step) {
     case GuardOp::check_lacks_attribute:
       return !holds_attribute(step, object);
     case GuardOp::check_type_version:
-      return versioned_type(step, object)->tp_version_tag ==
-             static_cast<std::uint32_t>(step.number);
+      return check_version(step, versioned_type(step, object));
     case GuardOp::check_dict_version:
       return PyDict_Check(object) && python::counts_changes(object) &&
              python::dict_version(object) == static_cast<std::uint64_t>(step.number);

@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "guards/class_contents.h"
 #include "guards/guard_step.h"
 #include "guards/guard_witness.h"
 #include "guards/live_table.h"
@@ -96,6 +97,7 @@ class GuardProgram {
   std::optional<PythonNumber> number_of(std::uint32_t slot) const;
   bool compute_number(const GuardStep& step);
   bool check_number(const GuardStep& step) const;
+  bool check_version(GuardStep& step, PyTypeObject* type);
 
   const Interface& interface_;
   std::vector<GuardStep> steps_;  // those without a source, tree by tree, what is computed
@@ -115,6 +117,7 @@ class GuardProgram {
   std::vector<ConditionCheck> conditions_;
   std::vector<const Argument*> literals_;
   std::vector<AttributePath> attributes_;
+  std::vector<ClassContents> classes_;
   std::vector<python::PyRef> kept_;  // keys, names, literals, weak references
   torch::TensorBridge* bridge_ = nullptr;
 };

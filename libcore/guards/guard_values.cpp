@@ -7,6 +7,7 @@
 
 #include "guards/guard_program.h"
 #include "python/literal.h"
+#include "python/type_lookup.h"
 #include "torch/tensor_facts.h"
 
 namespace penstock::guards {
@@ -93,6 +94,13 @@ void GuardProgram::take_inputs(std::span<InputValue> values, std::vector<std::ui
 python::PyRef GuardProgram::value(SourceId source) const {
   return is_number_[source] == 0 ? python::PyRef::borrow(slots_[source])
                                  : python::object_of(numbers_[source]);
+}
+
+bool GuardProgram::check_version(GuardStep& step, PyTypeObject* type) {
+  if (type->tp_version_tag == static_cast<std::uint32_t>(step.number)) return true;
+  if (step.index < 0 || !classes_[static_cast<std::size_t>(step.index)].are_of(type)) return false;
+  step.number = python::version_of(type);
+  return step.number != 0;
 }
 
 }  // namespace penstock::guards

@@ -1,7 +1,9 @@
 // The client where calls are measured: whose turn it is, what plain Python took, and verdicts.
+#include <algorithm>
 #include <limits>
 #include <utility>
 
+#include "ir/subgraphs.h"
 #include "jit/client.h"
 #include "jit/gate/measured_device.h"
 
@@ -101,8 +103,23 @@ void JitClient::keep_verdict(const Gate& gate, const std::string& key) {
 }
 
 /// Gives the entry its gate. True if an earlier process found that plain Python is faster.
+namespace {
+
+/// Whether plain Python has torch trace and compile in every call: it does where gradients go
+/// through its control flow. That takes many times what any entry does, and changes nn.Module on
+/// the way, so that entries with modules would fit no more.
+bool compiles_in_each_call(const Graph& graph) {
+  return std::ranges::any_of(graph.nodes, [&](const Node& node) {
+    return find_control_op(node.op) != nullptr &&
+           std::ranges::any_of(node.results,
+                               [&](ValueId id) { return graph.values[id].type.requires_grad; });
+  });
+}
+
+}  // namespace
+
 bool JitClient::was_refused(Entry& entry, const Graph& graph) {
-  if (verdicts_ == nullptr) return false;
+  if (verdicts_ == nullptr || compiles_in_each_call(graph)) return false;
   const auto start = Clock::now();
   GateReport& report = entry.count->gate;
   entry.verdict_key = verdicts_->key_of(graph);

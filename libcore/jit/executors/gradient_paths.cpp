@@ -8,6 +8,7 @@
 
 #include "autodiff/saved_operands.h"
 #include "autodiff/vjp.h"
+#include "ir/subgraphs.h"
 #include "ops/draws.h"
 #include "ops/op.h"
 
@@ -131,7 +132,8 @@ void GradientPaths::find_ties(const Graph& graph) {
       ties_[root(memory_[one])] = root(memory_[other]);
   };
   for (const Node& node : graph.nodes) {
-    const bool one_node = autodiff::keeps_own_results(node.op);
+    const bool one_node =
+        autodiff::keeps_own_results(node.op) || find_control_op(node.op) != nullptr;
     for (ValueId result : node.results) {
       if (!graph.values[result].type.requires_grad) continue;
       if (one_node) tie(node.results.front(), result);

@@ -41,6 +41,9 @@
 // whose calls return later than plain Python's keep either busy would slow down a program that
 // waits for none of them, however soon each is over.
 //
+// Entries with control flow that gradients go through are not weighed: plain Python has torch
+// compile in each of their calls.
+//
 // Other processes only ever make a call slower, so of each side the least time counts. What cannot
 // be told apart on this machine now is how far a side's two least times lie from each other, the
 // wider of the two sides; more than three percent are never taken for noise. An entry that is

@@ -69,6 +69,12 @@ def carries_two(h, xs):
     return last * total, rows
 
 
+def loss_of_rows(h, xs):
+    """What is handed on last and the loss come of one node of torch's graph."""
+    last, rows = scan(lambda h, x: (torch.tanh(h @ LEFT + x), h * x), h, xs)
+    return last, rows.pow(2).mean()
+
+
 class Cell(torch.nn.Module):
     def __init__(self):
         super().__init__()
@@ -120,7 +126,7 @@ def show(results, *inputs):
     print([(tuple(result.shape), result.requires_grad) for result in results])
     sum((result * (place + 1)).sum() for place, result in enumerate(results)).backward()
     for tensor in [*results, *[leaf.grad for leaf in [*inputs, LEFT, RIGHT, *cell.parameters()]]]:
-        print(None if tensor is None else [round(number, 3) for number in tensor.flatten().tolist()[:6]])
+        print(None if tensor is None else [round(float(f"{number:.4g}"), 3) for number in tensor.flatten().tolist()[:6]])
     for leaf in [LEFT, RIGHT, *cell.parameters()]:
         leaf.grad = None
 
@@ -155,6 +161,7 @@ for turn in range(4):
         h, xs, one = leaves((2, 3), (rows, 2, 3), (3,))
         show(scans(h, xs), h, xs)
         show(cell(h, xs), h, xs)
+        show(loss_of_rows(h, xs), h, xs)
         rows_of_one = xs.detach()[:, 0].clone().requires_grad_()
         show(scans_back(one, rows_of_one), one, rows_of_one)
         show(carries_two(one, rows_of_one), one, rows_of_one)

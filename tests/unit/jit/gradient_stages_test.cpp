@@ -62,6 +62,7 @@ TEST_CASE("results that one node of torch's has are in one part") {
     return GradientPaths(g.graph, {true, true}).count_parts();
   };
   CHECK(parts("aten.linalg_eigh.default") == 1);
+  CHECK(parts("prim.scan") == 1);
   CHECK(parts("aten.nobody_knows.default") == 2);
 }
 
