@@ -86,8 +86,10 @@ Result<std::vector<ResultTensor>> Runner::run(std::span<const GivenTensor> argum
   if (auto bound = bind(arguments); !bound) return tl::unexpected(std::move(bound.error()));
   renew_written_weights();
   const ThreadsOfCall of_call(model_->runtime().threads, threads);
-  if (auto ran = executor_->run(inputs_, outputs_); !ran)
+  if (auto ran = executor_->run(inputs_, outputs_); !ran) {
+    ran.error().severity = Severity::error;  // nobody runs it otherwise
     return tl::unexpected(std::move(ran.error()));
+  }
   auto results = take_results();
   for (const ResultTensor& result : results) {
     if (result.data == nullptr) return failure(Code::PS0803, "there is no memory for a result");

@@ -11,6 +11,7 @@ namespace {
 
 DynamicSizes dynamic_sizes(std::string_view choice) {
   if (choice == "all") return DynamicSizes::all;
+  if (choice == "declared") return DynamicSizes::declared;
   return choice == "off" ? DynamicSizes::off : DynamicSizes::automatic;
 }
 

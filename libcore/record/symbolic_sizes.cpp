@@ -10,8 +10,10 @@
 #include "passes/decompose/composite_sizes.h"
 #include "passes/decompose/decided_sizes.h"
 #include "python/object.h"
+#include "record/any_size.h"
 #include "record/declared.h"
 #include "record/input_name.h"
+#include "torch/state.h"
 
 namespace penstock::record {
 
@@ -122,8 +124,7 @@ bool SymbolicSizes::is_wanted(std::int64_t size, SourceId source, std::size_t di
     return declared->minimum <= size && size <= declared->maximum &&
            (known == values_.end() || known->second == size);
   }
-  if (policy_ == DynamicSizes::off) return false;
-  if (changed_ != nullptr && changed_->refuses_sizes()) return false;
+  if (!takes_numbers()) return false;
   const auto at = static_cast<std::int64_t>(dim);
   if (marks.fixed.contains(at)) return false;
   if (policy_ == DynamicSizes::all || marks.dynamic.contains(at)) return true;
@@ -143,7 +144,8 @@ bool SymbolicSizes::has_changed(const TensorType& type, SourceId source) const {
 }
 
 bool SymbolicSizes::wants(PyObject* tensor, const TensorType& type, SourceId source) const {
-  if (policy_ == DynamicSizes::off && declared_sizes().empty()) return false;
+  const bool none = policy_ == DynamicSizes::off || policy_ == DynamicSizes::declared;
+  if (none && declared_sizes().empty()) return false;
   const SizeMarks marks = marks_of(tensor);
   for (std::size_t dim = 0; dim < type.rank(); ++dim) {
     if (is_wanted(*type.sizes[dim].constant(), source, dim, marks)) return true;
@@ -164,9 +166,10 @@ SymExpr SymbolicSizes::symbol_for(std::int64_t size, SourceId source, std::size_
   return SymExpr::symbol(name);
 }
 
-void SymbolicSizes::add_symbol(const std::string& name, std::int64_t value, SourceId source) {
+void SymbolicSizes::add_symbol(const std::string& name, std::int64_t value, SourceId source,
+                               std::int64_t least) {
   const DeclaredSize* declared = declaration(name);
-  Symbol symbol{name, source, declared ? declared->minimum : 2,
+  Symbol symbol{name, source, declared ? declared->minimum : least,
                 declared ? declared->maximum : INT64_MAX, value};
   shapes_.add(symbol);
   values_.emplace(name, value);
@@ -175,10 +178,12 @@ void SymbolicSizes::add_symbol(const std::string& name, std::int64_t value, Sour
 }
 
 bool SymbolicSizes::takes_numbers() const {
-  return policy_ != DynamicSizes::off && (changed_ == nullptr || !changed_->refuses_sizes());
+  const bool none = policy_ == DynamicSizes::off || policy_ == DynamicSizes::declared;
+  return !none && (changed_ == nullptr || !changed_->refuses_sizes());
 }
 
 bool SymbolicSizes::decides_sizes() const {
+  if (policy_ == DynamicSizes::declared) return true;
   return takes_numbers() && (changed_ == nullptr || !changed_->refuses_decided_sizes());
 }
 
@@ -290,15 +295,62 @@ bool SymbolicSizes::infer_parts(const Node& node, const Graph& graph,
 /// What is empty at other sizes is an entry of its own.
 void SymbolicSizes::keep_from_empty(const TensorType& type) {
   for (const SymExpr& size : type.sizes) {
-    if (!size.is_constant() && value(size) > 0)
-      shapes_.decide({1, Condition::Relation::less_equal, size});
+    if (size.is_constant() || value(size) <= 0) continue;
+    // Of what elements decide the ops tell whether none are another matter.
+    bool decided = false;
+    size.for_each_symbol([&](std::string_view name) { decided = decided || is_decided(name); });
+    if (decided && shapes_.RangeShapes::decide({0, Condition::Relation::less_equal, size}) == true)
+      continue;
+    shapes_.decide({1, Condition::Relation::less_equal, size});
   }
 }
 
-SymExpr SymbolicSizes::name_element(std::int64_t size) {
+bool SymbolicSizes::is_decided(std::string_view symbol) const {
+  const auto source = sources_.find(std::string(symbol));
+  return source != sources_.end() && source->second == kNoSource;
+}
+
+void SymbolicSizes::tell_few_apart(const Node& node, const Graph& graph,
+                                   const std::vector<TensorType>& types) {
+  const auto decided = [&](std::string_view symbol) { return is_decided(symbol); };
+  const auto tell = [&](const SymExpr& size) {
+    size.for_each_symbol([&](std::string_view name) {
+      if (is_decided(name))
+        shapes_.decide({2, Condition::Relation::less_equal, SymExpr::symbol(name)});
+    });
+  };
+  const auto keep_any = [&](const TensorType& type) {
+    for (const SymExpr& size : type.sizes)
+      size.for_each_symbol([&](std::string_view name) {
+        if (is_decided(name))
+          shapes_.decide({1, Condition::Relation::less_equal, SymExpr::symbol(name)});
+      });
+  };
+  const auto tell_all = [&](const TensorType& type) {
+    std::ranges::for_each(type.sizes, tell);
+    std::ranges::for_each(type.strides, tell);
+    tell(type.storage_offset);
+  };
+  if (reads_by_places(node) && !node.args.empty() && !passes::decides_size(node, graph)) {
+    for_each_value(node.args.front().value, [&](ValueId id) { keep_any(graph.values[id].type); });
+  }
+  if (!serves_any_size(node, graph, types, decided)) {
+    for (const NamedArgument& argument : node.args) {
+      for_each_size(argument.value, tell);
+      for_each_value(argument.value, [&](ValueId id) { tell_all(graph.values[id].type); });
+    }
+  }
+  for (const TensorType& type : types) {
+    if (policy_ != DynamicSizes::declared && !lies_plainly(type, decided)) tell_all(type);
+  }
+}
+
+SymExpr SymbolicSizes::name_element(std::int64_t size, std::int64_t least) {
   if (size < 2) return size;
   const std::string name = "u" + std::to_string(interface_.symbols.size());
-  add_symbol(name, size, kNoSource);
+  // What a backward asks of sizes is not known here.
+  const bool few = policy_ == DynamicSizes::declared || !torch::grad_enabled();
+  add_symbol(name, size, kNoSource, few ? least : std::max<std::int64_t>(least, 2));
   return SymExpr::symbol(name);
 }
 
@@ -307,7 +359,7 @@ void SymbolicSizes::name_decided(const Node& node, const Graph& graph,
   const auto at = passes::decided_dim(node, graph);
   if (!at || at->result >= types.size() || at->dim >= types[at->result].rank()) return;
   const std::int64_t size = *types[at->result].sizes[at->dim].constant();
-  const SymExpr decided = name_element(size);
+  const SymExpr decided = name_element(size, least_decided(node));
   const std::size_t before = interface_.guards.size();
   auto sized = passes::decided_results(node, graph, {decided, size});
   if (!sized || !replaces(sized->types, types)) return specialise(decided);
@@ -319,6 +371,7 @@ void SymbolicSizes::name_decided(const Node& node, const Graph& graph,
         types[i].strides[dim] = sized->types[i].strides[dim];
     }
   }
+  tell_few_apart(node, graph, types);
   locate(before);
 }
 
@@ -341,7 +394,10 @@ void SymbolicSizes::infer(const Node& node, const Graph& graph, std::vector<Tens
   auto inferred = shapes_.is_exhausted() ? failure(Code::PS0605, "sizes take too much to prove")
                   : ruled                ? ops::infer_results(node, graph, shapes_)
                                          : ops::infer_opaque(node, graph, shapes_);
-  if (!inferred && !ruled && infer_parts(node, graph, types)) return locate(before);
+  if (!inferred && !ruled && infer_parts(node, graph, types)) {
+    tell_few_apart(node, graph, types);
+    return locate(before);
+  }
   std::vector<TensorType> rule;
   if (inferred) {
     for (ops::InferredResult& result : *inferred) rule.push_back(std::move(result.type));
@@ -358,6 +414,7 @@ void SymbolicSizes::infer(const Node& node, const Graph& graph, std::vector<Tens
       }
       keep_from_empty(types[i]);
     }
+    tell_few_apart(node, graph, types);
     return locate(before);
   }
   locate(before);

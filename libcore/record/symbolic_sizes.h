@@ -19,6 +19,7 @@ namespace penstock::record {
 /// Which sizes of inputs become symbols: the option --dynamic.
 enum class DynamicSizes : std::uint8_t {
   off,        ///< none
+  declared,   ///< those that the export says, and those that elements decide
   automatic,  ///< those that were found to change, and those that the program marks
   all,        ///< every one of at least 2
 };
@@ -63,7 +64,11 @@ class SymbolicSizes {
   /// Nothing for one that stays a constant: 0, 1, negative, or symbols are not wanted.
   std::optional<SymExpr> name_number(std::int64_t number, SourceId source);
   /// What elements decide to be `size`: a symbol that no input gives, or a number less than two.
-  SymExpr name_element(std::int64_t size);
+  /// It is `least` or more; two or more where torch may record gradients.
+  SymExpr name_element(std::int64_t size, std::int64_t least);
+  /// The least number of elements' that is a size: none of what is exported, elsewhere two, as
+  /// Python tells numbers apart that are not yet known to be other than none.
+  std::int64_t least_number() const { return policy_ == DynamicSizes::declared ? 0 : 2; }
   /// The types of a node's results by its shape rule. `types` holds the real ones: their sizes,
   /// strides and offsets are replaced where they depend on symbols. `node` is not in `graph` yet.
   void infer(const Node& node, const Graph& graph, std::vector<TensorType>& types);
@@ -84,7 +89,8 @@ class SymbolicSizes {
   bool is_wanted(std::int64_t size, SourceId source, std::size_t dim, const SizeMarks& marks) const;
   bool has_changed(SourceId source, std::size_t dim) const;
   SymExpr symbol_for(std::int64_t size, SourceId source, std::size_t dim);
-  void add_symbol(const std::string& name, std::int64_t value, SourceId source);
+  void add_symbol(const std::string& name, std::int64_t value, SourceId source,
+                  std::int64_t least = 2);
   void make_constant(Graph& graph);
   void make_equal(Graph& graph);
   /// The types of a node whose results are as large as elements say: a size of at least two is a
@@ -92,6 +98,11 @@ class SymbolicSizes {
   void name_decided(const Node& node, const Graph& graph, std::vector<TensorType>& types);
   bool infer_parts(const Node& node, const Graph& graph, std::vector<TensorType>& types);
   void keep_from_empty(const TensorType& type);
+  bool is_decided(std::string_view symbol) const;
+  /// Where the node, or how a result lies, is not the same for none and one of what elements
+  /// decide, there are at least two: others are entries of their own. What is exported serves empty
+  /// results however they lie, of which strides say nothing.
+  void tell_few_apart(const Node& node, const Graph& graph, const std::vector<TensorType>& types);
   bool replaces(const std::vector<TensorType>& inferred,
                 const std::vector<TensorType>& types) const;
   void locate(std::size_t first_guard);

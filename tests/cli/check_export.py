@@ -91,7 +91,38 @@ from safetensors.torch import load_file
 got, wanted = load_file(sys.argv[1]), torch.load(sys.argv[2])
 assert sorted(got) == [f"0/0/{i}" for i in range(len(wanted))], (sorted(got), len(wanted))
 for i, value in enumerate(wanted):
-    torch.testing.assert_close(got[f"0/0/{i}"], value, rtol=1e-4, atol=1e-5)
+    torch.testing.assert_close(got[f"0/0/{i}"], value, rtol=1e-4, atol=1e-5, equal_nan=True)
+"""
+
+# Functions of a tensor and a mask whose results are as large as elements say: one file serves every such size, none and
+# one among them, unless an op takes them apart. The last of a row is the fewest marks that the file is called with.
+DECIDED = {
+    "selected": ("chosen = x[mask]\n    return chosen * 2 + 1, chosen.sum(), torch.masked_select(x, mask)", 0),
+    "places": ("rows, columns = torch.where(mask)\n    return mask.nonzero(), rows + columns, x[rows, columns]", 0),
+    "rows": ("chosen = x[mask.any(1)]\n    return F.relu(chosen @ w).softmax(-1), chosen.mean(), chosen.sum(1)", 5),
+    "mixed": ("which = mask.any(1).nonzero().squeeze(1)\n    return torch.zeros_like(x).index_add_(0, which, F.silu(x[which] @ w) @ w.T)", 5),
+    "repeats": ("counts = mask.sum(1)\n    return torch.repeat_interleave(x, counts, dim=0) - 1, torch.bincount(counts)", 0),
+    "counted": ("n = mask.sum().item()\n    torch._check(n <= 20)\n    return torch.arange(n) * 2, torch.zeros(n, 3) + x.sum()", 2),
+    "values": ("values, inverse = torch.unique(x.round() * mask, return_inverse=True)\n    return values * 3, values[inverse]", 0),
+    "largest": ("return x[mask].amax()", 2),
+}
+MARKS = (0, 1, 2, 5, 20)
+DECIDED_PROGRAM = HEAD + """
+w = torch.randn(4, 4)
+def f(x, mask):
+    {body}
+def call(marks):
+    torch.manual_seed(marks)
+    return torch.randn(5, 4), (torch.randperm(20) < marks).view(5, 4)
+f(*call(9))
+if len(sys.argv) > 1:
+    from safetensors.torch import save_file
+    for marks in map(int, sys.argv[1:]):
+        x, mask = call(marks)
+        save_file(dict(x=x, mask=mask), f"given-{{marks}}.safetensors")
+        if marks >= {least}:
+            out = f(x, mask)
+            torch.save(list(out) if isinstance(out, tuple) else [out], f"wanted-{{marks}}.pt")
 """
 
 # Programs that are no export, with what is said of them.
@@ -131,6 +162,21 @@ def check_model(suite: Suite, python: str, name: str, program: str, sizes: str) 
         suite.command("penstock", "run", "--emit=text", f"{name}.pstk", f"--inputs=given-{n}-{m}.safetensors", "--outputs=got.safetensors",
                       VIRTUAL_ENV="/nowhere", PATH=suite.world["PATH"].split(":")[0])
         suite.command(python, "compare.py", "got.safetensors", f"wanted-{n}-{m}.pt")
+
+
+def check_decided(suite: Suite, python: str) -> None:
+    for name, (body, least) in DECIDED.items():
+        (suite.work / "decided.py").write_text(DECIDED_PROGRAM.format(body=body, least=least))
+        suite.command("penstock", "export", "--function=f", "-o", f"{name}.pstk", "decided.py")
+        served = [marks for marks in MARKS if marks >= least]
+        suite.command(python, "decided.py", *map(str, MARKS))
+        for marks in served:
+            suite.command("penstock", "run", "--emit=text", f"{name}.pstk", f"--inputs=given-{marks}.safetensors",
+                          "--outputs=got.safetensors", VIRTUAL_ENV="/nowhere", PATH=suite.world["PATH"].split(":")[0])
+            suite.command(python, "compare.py", "got.safetensors", f"wanted-{marks}.pt")
+        if name == "largest":
+            told = suite.command("penstock", "run", f"{name}.pstk", "--inputs=given-0.safetensors", status=3)
+            suite.check(f"{name}: what it is not for is told", "elements decide a size of 0" in told, told)
 
 
 def check_refused(suite: Suite) -> None:
@@ -182,6 +228,7 @@ def main() -> int:
         (suite.work / "compare.py").write_text(COMPARE)
         for name, (program, sizes) in MODELS.items():
             check_model(suite, str(python), name, program, sizes)
+        check_decided(suite, str(python))
         check_refused(suite)
         check_calls(suite, str(python))
     print(f"{suite.passed} passed, {suite.failed} failed")

@@ -99,7 +99,7 @@ Result<void> export_program(Stage& stage, ExportOptions options,
     return failure(Code::PS0101, "an exported file needs a name: -o FILE");
   if (auto sizes = parse_declared_sizes(options.program.dynamic_sizes); !sizes)
     return tl::unexpected(sizes.error());
-  options.program.dynamic = "off";
+  options.program.dynamic = "declared";
   if (!options.function.empty()) options.program.only = {options.function};
   auto store = store::Store::open(options.program.store);
   if (!store) return tl::unexpected(store.error());

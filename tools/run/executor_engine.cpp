@@ -57,7 +57,12 @@ class BundleEngine : public Engine {
   }
 
   Result<void> prepare() override { return executor_->prepare(arguments_); }
-  Result<void> run() override { return executor_->run(arguments_, outputs_); }
+  /// What is a note to a caller that goes on otherwise is an error here.
+  Result<void> run() override {
+    auto ran = executor_->run(arguments_, outputs_);
+    if (!ran) ran.error().severity = Severity::error;
+    return ran;
+  }
 
   Result<std::vector<HostTensor>> outputs() override {
     std::vector<HostTensor> out;

@@ -19,7 +19,10 @@ class Interpreter : public Engine {
 
   Result<void> run() override {
     auto done = kInterpret(document_, inputs_);
-    if (!done) return tl::unexpected(std::move(done.error()));
+    if (!done) {
+      done.error().severity = Severity::error;  // there is nobody to run it otherwise
+      return tl::unexpected(std::move(done.error()));
+    }
     outputs_ = std::move(*done);
     return {};
   }

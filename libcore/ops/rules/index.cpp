@@ -103,7 +103,8 @@ TensorType index_among(Inference& in, const TensorType& given, const std::vector
   index.sizes = picked;
   index.strides.assign(lead, SymExpr(0));
   for (std::size_t i = 0; i < given.rank(); ++i) {
-    const bool repeats = in.is_one(given.sizes[i]) && !in.is_one(picked[lead + i]);
+    const bool repeats = given.sizes[i] != picked[lead + i] && in.is_one(given.sizes[i]) &&
+                         !in.is_one(picked[lead + i]);
     index.strides.push_back(repeats ? SymExpr(0) : given.strides[i]);
   }
   std::vector<SymExpr> sizes(before, SymExpr(1));

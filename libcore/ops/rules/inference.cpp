@@ -306,9 +306,9 @@ TensorType elementwise_type(Inference& in, std::span<const TensorType* const> te
 std::optional<std::vector<SymExpr>> view_strides(Inference& in, const TensorType& type,
                                                  const std::vector<SymExpr>& sizes) {
   if (type.rank() == 0) return std::vector<SymExpr>(sizes.size(), SymExpr(1));
+  if (type.strides == contiguous_strides(type.sizes)) return contiguous_strides(sizes);
   if (in.is_zero(element_count(type.sizes)))
     return type.sizes == sizes ? type.strides : contiguous_strides(sizes);
-  if (type.strides == contiguous_strides(type.sizes)) return contiguous_strides(sizes);
   if (type.sizes == sizes) {
     // A dim of one element gets the stride that it has beside the dim behind it.
     std::vector<SymExpr> strides = type.strides;

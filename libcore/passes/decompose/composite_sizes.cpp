@@ -86,7 +86,7 @@ std::optional<SizedResults> composite_sizes(const Node& node, const Graph& graph
   part.node.op = computing;
   if (const std::string_view symbol = decided.size.symbol_name(); !symbol.empty())
     part.graph.interface.symbols.push_back(
-        {std::string(symbol), kNoSource, 2, INT64_MAX, decided.hint});
+        {std::string(symbol), kNoSource, 0, INT64_MAX, decided.hint});
   if (has_complex(part.graph)) return std::nullopt;
   Rewrite rewrite(std::move(part.graph));
   const ops::OpFacts facts = facts_of(*composite);

@@ -24,7 +24,8 @@ SymExpr add_item(Recorder& recorder, ValueId id, std::int64_t number) {
   const ValueId item = recorder.new_value("item", std::move(type));
   Graph& graph = recorder.graph();
   graph.values[item].is_scalar = true;
-  graph.values[item].expression = recorder.sizes().name_element(number);
+  graph.values[item].expression =
+      recorder.sizes().name_element(number, recorder.sizes().least_number());
   graph.nodes.push_back(Node{"aten.item.default",
                              {{"self", Argument::Value{id}}},
                              {item},

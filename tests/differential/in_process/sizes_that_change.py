@@ -62,21 +62,39 @@ def repeated(x, mask):
     return rows @ x[:8], torch.repeat_interleave(counts)
 
 
+def chosen_twice(x, mask):
+    """Two sizes of one count, which no op asks to be equal."""
+    return x[mask] * 2, (x + 1)[mask], mask.nonzero(), int(mask.sum())
+
+
+def largest(x, mask):
+    """Of none there is no largest, and of many the rows stay apart."""
+    rows = x[mask.any(1)]
+    return rows.amax(1), x[mask].amax() if mask.any() else x[mask]
+
+
+def largest_of_any(x, mask):
+    return x[mask].amax(), x[mask].var()
+
+
 def run(function, share, seed):
     torch.manual_seed(seed)
     x, mask = torch.randn(40, 8), torch.rand(40, 8) < share
-    result = function(x, mask)
-    parts = result if isinstance(result, tuple) else (result,)
-    print(function.__name__, share, [(tuple(one.shape), round(one.double().sum().item(), 3)) for one in parts])
+    try:
+        result = function(x, mask)
+    except Exception as error:
+        return print(function.__name__, share, type(error).__name__, str(error)[:60])
+    parts = [torch.as_tensor(one) for one in (result if isinstance(result, tuple) else (result,))]
+    print(function.__name__, share, [(tuple(one.shape), one.stride(), round(one.double().sum().item(), 3)) for one in parts])
 
 
-for function in (mixed, written_in_place, nested, repeated):
+for function in (mixed, written_in_place, nested, repeated, largest):
     for turn in range(2):
         for seed in range(40):
             run(function, 0.3 + 0.01 * (seed % 20), seed)
     for seed in range(3):
         run(function, 0.5, seed)
-for function in (written_in_place, nested, repeated):
-    for share in (0.0, 0.002, 0.5):
+for function in (mixed, written_in_place, nested, repeated, chosen_twice, largest, largest_of_any):
+    for share in (0.0, 0.002, 0.003, 0.5, 0.0):
         for seed in range(3):
             run(function, share, seed)
