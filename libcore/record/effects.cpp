@@ -18,6 +18,7 @@ void Effects::add(Restore::Kind kind, Operand target, std::string name, Operand 
                 PyRef::borrow(value.object),
                 -1};
   effects_.push_back(std::move(effect));
+  if (target.object == nullptr) return;  // the frame's own globals
   const bool sized = PyDict_Check(target.object) || PyAnySet_Check(target.object);
   if (sized) objects_.mark_written(objects_.object(objects_.contents(target)));
 }

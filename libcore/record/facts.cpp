@@ -1,5 +1,6 @@
 #include "record/facts.h"
 
+#include <algorithm>
 #include <string_view>
 
 #include "python/literal.h"
@@ -105,9 +106,13 @@ bool Facts::consume_address(Operand operand) {
       std::string("the identity of a ") + Py_TYPE(object)->tp_name + " differs from call to call");
 }
 
+namespace {
+/// Containers in containers that are looked into.
+constexpr int kDeepest = 64;
+}  // namespace
+
 /// A list may be deep, or hold itself.
 bool Facts::consume_items(Operand sequence) {
-  constexpr int kDeepest = 64;
   if (consuming_ >= kDeepest)
     return walk_.verdict.broke(Code::PS0303,
                                "a list that is nested too deeply is used as a plain value");
@@ -120,6 +125,36 @@ bool Facts::consume_items(Operand sequence) {
   }
   --consuming_;
   return known;
+}
+
+/// The keys of a dict and its values.
+bool Facts::consume_pairs(Operand dict) {
+  if (consuming_ >= kDeepest || !consume_type(dict) || !walk_.objects.consume_keys(dict))
+    return walk_.verdict.broke(Code::PS0303, "a dict that is not known is used as a plain value");
+  ++consuming_;
+  const ObjectId id = walk_.objects.contents(dict);
+  PyObject *key, *value;
+  bool known = true;
+  for (Py_ssize_t at = 0; known && PyDict_Next(dict.object, &at, &key, &value);) {
+    known = python::is_immutable_literal(key) &&
+            consume({walk_.objects.dict_value(id, key, value), value});
+  }
+  --consuming_;
+  return known ||
+         walk_.verdict.broke(Code::PS0303, "a dict of other than plain values is used as one");
+}
+
+/// An object that the segment made.
+bool Facts::consume_made(Operand operand) {
+  // The same call gives an equal object for the same values.
+  if (const PureCall* call = walk_.objects.object(operand.shadow.index).made_by.get()) {
+    return std::ranges::all_of(call->arguments, [this](const auto& argument) {
+      return consume({argument.first, argument.second.get()});
+    });
+  }
+  return walk_.verdict.broke(Code::PS0303, std::string("an object of type ") +
+                                               Py_TYPE(operand.object)->tp_name +
+                                               " that was made here is used as a plain value");
 }
 
 bool Facts::consume(Operand operand) {
@@ -143,11 +178,9 @@ bool Facts::consume(Operand operand) {
     return consume({all[0], slice->start}) && consume({all[1], slice->stop}) &&
            (all.size() < 3 || consume({all[2], slice->step}));
   }
-  if (operand.shadow.is(Shadow::Kind::fresh)) {
-    return walk_.verdict.broke(Code::PS0303, std::string("an object of type ") +
-                                                 Py_TYPE(object)->tp_name +
-                                                 " that was made here is used as a plain value");
-  }
+  if (PyAnySet_CheckExact(object)) return walk_.objects.consume_set(operand);
+  if (PyDict_CheckExact(object)) return consume_pairs(operand);
+  if (operand.shadow.is(Shadow::Kind::fresh)) return consume_made(operand);
   if (walk_.is_tensor(object)) {
     return walk_.verdict.broke(Code::PS0301, "the elements of a tensor decide what happens here");
   }
@@ -159,15 +192,14 @@ bool Facts::consume(Operand operand) {
     return true;
   }
   if (is_known_by_identity(object)) return consume_identity(operand);
-  if (!PyDict_CheckExact(object)) {
-    if (auto literal = python::literal_of(object)) {
-      add_guard(GuardKind::equals, source, std::move(*literal));
-      return true;
-    }
+  if (auto literal = python::literal_of(object)) {
+    add_guard(GuardKind::equals, source, std::move(*literal));
+    return true;
   }
   // One of torch's words that graphs have none for (float8_e4m3fn): there is one object of each.
   const std::string_view type = Py_TYPE(object)->tp_name;
-  if (type == "torch.dtype" || type == "torch.layout" || type == "torch.qscheme")
+  if (type == "torch.dtype" || type == "torch.layout" || type == "torch.qscheme" ||
+      type == "re.Pattern")  // which re keeps
     return consume_identity(operand);
   // A member of an enumeration, a singleton: the same object means the same value.
   if (Py_TYPE(object)->tp_as_number == nullptr ||

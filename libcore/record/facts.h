@@ -57,6 +57,8 @@ class Facts {
 
  private:
   bool consume_items(Operand sequence);
+  bool consume_pairs(Operand dict);
+  bool consume_made(Operand operand);
 
   Walk& walk_;
   python::PyRef asked_;  ///< arguments of calls that guards make

@@ -136,8 +136,8 @@ bool takes_names(PyObject* function, const std::vector<std::pair<PyObject*, Oper
 
 /// True where a polyfill gives a generator in the place of an iterator of C.
 bool gives_generator(PyObject* callable, PyObject* function) {
-  const std::array<PyTypeObject*, 4> containers = {&PyList_Type, &PyTuple_Type, &PyDict_Type,
-                                                   &PyODict_Type};
+  const std::array<PyTypeObject*, 6> containers = {&PyList_Type,  &PyTuple_Type, &PyDict_Type,
+                                                   &PyODict_Type, &PySet_Type,   &PyFrozenSet_Type};
   const auto is_callable = [&](PyTypeObject* type) {
     return reinterpret_cast<PyObject*>(type) == callable;
   };
@@ -146,9 +146,18 @@ bool gives_generator(PyObject* callable, PyObject* function) {
   return PyType_Check(callable) || (code->co_flags & CO_GENERATOR) != 0;
 }
 
-/// True for functions and types of C that go over their only argument, or ask it for an item, and
-/// keep nothing of it.
+/// True for the method _make of a named tuple, which makes one of what it goes over.
+bool makes_named_tuple(PyObject* callable) {
+  PyObject* function = PyMethod_Check(callable) ? PyMethod_GET_FUNCTION(callable) : nullptr;
+  if (function == nullptr || !PyFunction_Check(function)) return false;
+  const auto* code = reinterpret_cast<PyCodeObject*>(PyFunction_GET_CODE(function));
+  return python::text_of(code->co_qualname) == "namedtuple.<locals>._make";
+}
+
+/// True for functions and types that go over their only argument, or ask it for an item, and keep
+/// nothing of it.
 bool uses_up(PyObject* callable) {
+  if (makes_named_tuple(callable)) return true;
   const std::array<PyTypeObject*, 5> types = {&PyList_Type, &PyTuple_Type, &PySet_Type,
                                               &PyFrozenSet_Type, &PyDict_Type};
   const auto is_callable = [&](PyTypeObject* type) {

@@ -144,3 +144,182 @@ def attribute_form(*paths):
 
 def method_form(name, /, *arguments, **named):
     return lambda of: getattr(of, name)(*arguments, **named)
+
+
+@stands_for(builtins.vars)
+def vars(object, /):
+    return object.__dict__
+
+
+# -- sets
+
+
+@stands_for(set.update)
+def set_update(self, /, *others):
+    for other in others:
+        for item in list(other):
+            self.add(item)
+
+
+@stands_for(set.difference_update)
+def set_difference_update(self, /, *others):
+    for other in others:
+        for item in list(other):
+            self.discard(item)
+
+
+@stands_for(builtins.set)
+def make_set(iterable, /):
+    made = set()
+    for item in iterable:
+        made.add(item)
+    return made
+
+
+@stands_for(builtins.frozenset)
+def make_frozenset(iterable, /):
+    return frozenset([*iterable])
+
+
+# -- named tuples
+
+
+@stands_for((tuple, "__new__"))
+def tuple_new(cls, iterable=(), /):
+    return tuple.__new__(cls, [*iterable])
+
+
+# -- heapq and bisect: lists in order
+
+
+import _bisect
+import _heapq
+
+
+def rise(heap, start, place):
+    """The item at `place` moves towards the root until its parent is not larger."""
+    item = heap[place]
+    while place > start:
+        above = (place - 1) >> 1
+        if not item < heap[above]:
+            break
+        heap[place] = heap[above]
+        place = above
+    heap[place] = item
+
+
+def sink(heap, place):
+    """The item at `place` goes to a leaf, past the smaller children, and rises from there: as CPython does."""
+    end, start, item = len(heap), place, heap[place]
+    child = 2 * place + 1
+    while child < end:
+        other = child + 1
+        if other < end and not heap[child] < heap[other]:
+            child = other
+        heap[place] = heap[child]
+        place = child
+        child = 2 * place + 1
+    heap[place] = item
+    rise(heap, start, place)
+
+
+@stands_for(_heapq.heappush)
+def heappush(heap, item, /):
+    heap.append(item)
+    rise(heap, 0, len(heap) - 1)
+
+
+@stands_for(_heapq.heappop)
+def heappop(heap, /):
+    last = heap.pop()
+    if not heap:
+        return last
+    first = heap[0]
+    heap[0] = last
+    sink(heap, 0)
+    return first
+
+
+@stands_for(_heapq.heapreplace)
+def heapreplace(heap, item, /):
+    first = heap[0]
+    heap[0] = item
+    sink(heap, 0)
+    return first
+
+
+@stands_for(_heapq.heappushpop)
+def heappushpop(heap, item, /):
+    if heap and heap[0] < item:
+        item, heap[0] = heap[0], item
+        sink(heap, 0)
+    return item
+
+
+@stands_for(_heapq.heapify)
+def heapify(heap, /):
+    for place in range(len(heap) // 2 - 1, -1, -1):
+        sink(heap, place)
+
+
+def bisect(a, x, lo, hi, goes_right):
+    if lo < 0:
+        raise ValueError("lo must be non-negative")
+    if hi is None:
+        hi = len(a)
+    while lo < hi:
+        middle = (lo + hi) // 2
+        if goes_right(a[middle], x):
+            lo = middle + 1
+        else:
+            hi = middle
+    return lo
+
+
+def is_less(item, x):
+    return item < x
+
+
+def is_not_more(item, x):
+    return not x < item
+
+
+@stands_for(_bisect.bisect_left)
+def bisect_left(a, x, lo=0, hi=None, *, key=None):
+    return bisect(a, x, lo, hi, is_less if key is None else lambda item, x: key(item) < x)
+
+
+@stands_for(_bisect.bisect_right)
+def bisect_right(a, x, lo=0, hi=None, *, key=None):
+    return bisect(a, x, lo, hi, is_not_more if key is None else lambda item, x: not x < key(item))
+
+
+@stands_for(_bisect.insort_left)
+def insort_left(a, x, lo=0, hi=None, *, key=None):
+    a.insert(bisect_left(a, x if key is None else key(x), lo, hi, key=key), x)
+
+
+@stands_for(_bisect.insort_right)
+def insort_right(a, x, lo=0, hi=None, *, key=None):
+    a.insert(bisect_right(a, x if key is None else key(x), lo, hi, key=key), x)
+
+
+# -- itertools.tee, whose iterators share what the one behind has yet to give
+
+
+def tee_items(iterator, waiting, own):
+    while True:
+        if not own:
+            item = next(iterator, MISSING)
+            if item is MISSING:
+                return
+            for queue in waiting:
+                queue.append(item)
+        yield own.popleft()
+
+
+@stands_for(itertools.tee)
+def tee(iterable, n=2, /):
+    iterator = iter(iterable)
+    waiting = [collections.deque() for _ in range(n)]
+    return tuple([tee_items(iterator, waiting, own) for own in waiting])

@@ -232,3 +232,22 @@ def itruediv(a, b, /):
 def ixor(a, b, /):
     a ^= b
     return a
+
+
+@stands_for(operator.countOf)
+def count_of(a, b, /):
+    found = 0
+    for item in a:
+        if item is b or item == b:
+            found += 1
+    return found
+
+
+@stands_for(operator.indexOf)
+def index_of(a, b, /):
+    place = 0
+    for item in a:
+        if item is b or item == b:
+            return place
+        place += 1
+    raise ValueError("sequence.index(x): x not in sequence")

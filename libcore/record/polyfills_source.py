@@ -84,11 +84,21 @@ def order(keys, reverse):
     return tuple(builtins.sorted(range(len(keys)), key=keys.__getitem__, reverse=reverse))
 
 
+def deciding(keys):
+    """Of tuples whose first items are words that all differ, those alone decide the order."""
+    words = []
+    for key in keys:
+        if type(key) is not tuple or not key or type(key[0]) is not str:
+            return keys
+        words.append(key[0])
+    return words if len(set(words)) == len(words) else keys
+
+
 @stands_for(builtins.sorted)
 def sorted(iterable, /, *, key=None, reverse=False):
     items = list(iterable)
     keys = items if key is None else [key(item) for item in items]
-    return [items[place] for place in order(keys, reverse)]
+    return [items[place] for place in order(deciding(keys), reverse)]
 
 
 @stands_for(builtins.map)

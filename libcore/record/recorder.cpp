@@ -297,9 +297,16 @@ void Recorder::note_storage(ValueId id, PyObject* tensor) {
 }
 
 bool Recorder::may_write_differentiated(ValueId id, const std::vector<ValueId>& values,
-                                        bool grad_mode) {
+                                        bool grad_mode, bool runs) {
   const auto made = made_in_.find(storages_[id]);
-  if (made == made_in_.end()) return true;
+  // A compiled backward ends at the inputs, and knows nothing of what they were before.
+  if (made == made_in_.end()) {
+    const auto requires_grad = [this](ValueId one) {
+      return !is_number(one) && graph_.values[one].type.requires_grad;
+    };
+    const bool differs = requires_grad(id) || std::ranges::any_of(values, requires_grad);
+    return !grad_mode || !runs || !differs;
+  }
   const bool known = grad_mode && (graph_.values[id].type.requires_grad || made->second == id);
   if (!known && differentiated_.contains(storages_[id])) return false;
   const bool is_given = std::ranges::any_of(

@@ -73,8 +73,10 @@ class Recorder {
   }
   /// Must be called before an op writes value `id` with `values` among its arguments. False where
   /// the segment made the memory, gradients go through it, and torch will not know of the write:
-  /// gradient mode is off, or the value shares the memory without being a view to torch.
-  bool may_write_differentiated(ValueId id, const std::vector<ValueId>& values, bool grad_mode);
+  /// gradient mode is off, or the value shares the memory without being a view to torch. `runs`:
+  /// what is recorded is compiled; then an input must not be part of what gradients go through.
+  bool may_write_differentiated(ValueId id, const std::vector<ValueId>& values, bool grad_mode,
+                                bool runs);
 
   /// A value that nothing makes yet.
   ValueId new_value(std::string_view stem, TensorType type);

@@ -79,6 +79,12 @@ struct IteratorShadow {
   std::vector<std::unique_ptr<IteratorShadow>> bases;
 };
 
+/// A call of C code that gives an equal object each time.
+struct PureCall {
+  python::PyRef function;
+  std::vector<std::pair<Shadow, python::PyRef>> arguments;
+};
+
 /// What is known of an object's contents. Contents that have not been looked at nor written are not
 /// listed: those of a sourced object then have sources of their own.
 struct ObjectShadow {
@@ -101,6 +107,7 @@ struct ObjectShadow {
   int own_slot = -1;         ///< a cell of the segment's own frame: its slot
   bool written = false;      ///< changed in the segment
   bool has_shifted = false;  ///< an unlisted deque with a bound: it may have dropped older items
+  std::unique_ptr<PureCall> made_by;  ///< an object that has no contents but what this gives
   std::unique_ptr<IteratorShadow> iterator;
   std::unique_ptr<FrameShadow> generator;  ///< a suspended generator's frame
   bool is_in_block = false;                ///< that is suspended inside a `try` or `with`

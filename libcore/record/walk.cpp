@@ -5,6 +5,7 @@
 #include "python/bytecode.h"
 #include "python/literal.h"
 #include "record/constructor.h"
+#include "record/objects/exception.h"
 #include "record/objects/torch_call.h"
 #include "record/polyfills.h"
 #include "record/results.h"
@@ -192,6 +193,12 @@ FrameShadow& Walk::enter(Frame& frame) {
       expected.self = frame.local(0);
       expected.positional[0] = {objects.fresh(expected.self), expected.self};
       objects.find(expected.self)->made_at = program_place(innermost_);
+      if (keeps_arguments(Py_TYPE(expected.self))) {
+        std::vector<Shadow> arguments;
+        for (std::size_t i = 1; i < expected.positional.size(); ++i)
+          arguments.push_back(expected.positional[i].shadow);
+        know_arguments(*this, expected.self, std::move(arguments));
+      }
     }
     if (expected.new_tuple)
       expected.positional[1].shadow = objects.fresh(frame.local(1), *expected.new_tuple);
@@ -332,6 +339,8 @@ void Walk::unwound(FrameShadow& frame, int depth) {
   while (static_cast<int>(frame.stack.size()) < frame.frame->depth()) {
     frame.push(Shadow::constant());
   }
+  if (PyExceptionInstance_Check(frame.object()))
+    frame.top() = caught_exception(*this, frame.object());
   if (!generators.empty()) generators.release_abandoned();
 }
 

@@ -84,7 +84,11 @@ Recipe SegmentEnding::function(PyObject* object) {
   recipe.items.push_back(literal(function->func_qualname, kNoSource));
   recipe.items.push_back(optional_part(function->func_defaults));
   recipe.items.push_back(optional_part(function->func_kwdefaults));
-  recipe.items.push_back(optional_part(function->func_annotations));
+  // An empty dict of annotations was made because somebody asked for it, and is made then again.
+  PyObject* annotations = function->func_annotations;
+  const bool none =
+      annotations != nullptr && PyDict_CheckExact(annotations) && PyDict_GET_SIZE(annotations) == 0;
+  recipe.items.push_back(optional_part(none ? nullptr : annotations));
   if (function->func_closure != nullptr) {
     Recipe closure;
     closure.kind = Recipe::Kind::tuple;

@@ -94,7 +94,7 @@ void SegmentEnding::effects() {
     Restore record;
     record.kind = effect.kind;
     record.name = effect.name;
-    record.target = recipe({effect.target, effect.target_object.get()});
+    if (effect.target_object) record.target = recipe({effect.target, effect.target_object.get()});
     if (effect.key_object) record.key = recipe({effect.key, effect.key_object.get()});
     if (effect.kind == Restore::Kind::contents) {  // what is in the object behind the segment
       record.value = items_of(Recipe::Kind::list, {effect.value, effect.value_object.get()});

@@ -53,6 +53,7 @@ class SegmentEnding {
   Recipe mapping(ObjectShadow& known);
   Recipe pairs_of(ObjectShadow& known);
   Recipe attributes(ObjectShadow& known, Recipe recipe);
+  Recipe attributes_of(Shadow owner);
   Recipe items_of(Recipe::Kind kind, Operand sequence);
   Recipe cell_of(PyObject* cell);
   std::optional<Recipe> old_cell(const ObjectShadow& cell);

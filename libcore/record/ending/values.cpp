@@ -200,9 +200,18 @@ Recipe SegmentEnding::mapping(ObjectShadow& known) {
   return attributes(known, std::move(recipe));
 }
 
+/// The dict of an instance that the segment made: that of the one which is made behind it.
+Recipe SegmentEnding::attributes_of(Shadow owner) {
+  const ObjectShadow& instance = walk_.objects.object(owner.index);
+  static PyObject* const get =
+      PyObject_GetAttrString(reinterpret_cast<PyObject*>(&PyBaseObject_Type), "__getattribute__");
+  static PyObject* const name = PyUnicode_InternFromString("__dict__");
+  return call_of(get, {recipe({owner, instance.object.get()}), literal(name, kNoSource)});
+}
+
 Recipe SegmentEnding::pairs_of(ObjectShadow& known) {
   PyObject* object = known.object.get();
-  const ObjectId id = walk_.objects.contents({known.origin, object});
+  const ObjectId id = walk_.objects.id_of(object);
   PyRef keys = keys_in_order(object);
   Recipe recipe;
   recipe.kind = Recipe::Kind::dict;
@@ -335,12 +344,20 @@ Recipe SegmentEnding::contents(ObjectShadow& known) {
                                         [](const OpenContext& one) { return one.token.get(); });
     if (open != walk_.context.variables().end()) return token(*open);
   }
+  if (known.made_by) {
+    std::vector<Recipe> arguments;
+    for (const auto& [shadow, argument] : known.made_by->arguments)
+      arguments.push_back(recipe({shadow, argument.get()}));
+    return call_of(known.made_by->function.get(), std::move(arguments));
+  }
   if (PyCell_Check(object)) return cell_of(object);
   if (PyFunction_Check(object)) return function(object);
   if (PyList_CheckExact(object)) return items_of(Recipe::Kind::list, operand);
   if (PyList_Check(object)) return list_of(operand);
   if (PyTuple_Check(object)) return tuple_of(operand);
   if (python::is_deque(object)) return deque_of(operand);
+  if (known.is_instance_dict && known.owner.is(Shadow::Kind::fresh))
+    return attributes_of(known.owner);
   if (PyDict_Check(object)) return dict_of(known);
   if (PySet_CheckExact(object) || PyFrozenSet_CheckExact(object)) return set_of(object);
   if (PySlice_Check(object)) {

@@ -277,34 +277,6 @@ bool push_method(Walk& walk, FrameShadow& f, Operand self, PyObject* descriptor,
   return true;
 }
 
-/// A member or getter of C.
-bool load_c_member(Walk& walk, FrameShadow& f, Operand self, PyObject* descriptor, PyObject* name,
-                   const AttributeUse& use) {
-  const SourceId source = self.shadow.source();
-  if (ObjectShadow* known = walk.objects.find(self.object); known != nullptr && known->keys) {
-    PyObject* at = PyDict_GetItemWithError(known->keys.get(), name);
-    if (at != nullptr) return push_attribute(walk, f, known->values[PyLong_AsSsize_t(at)], use);
-  }
-  if (source == kNoSource && self.shadow.is(Shadow::Kind::constant)) {
-    return push_attribute(walk, f, Shadow::constant(), use);
-  }
-  const std::string text = text_of(name);
-  // A tuple of what the arguments' types say.
-  if (text == "needs_input_grad" && is_context_field(descriptor))
-    return push_attribute(walk, f, Shadow::constant(), use);
-  if (PySlice_Check(self.object) && self.shadow.is(Shadow::Kind::fresh)) {
-    const std::size_t part = text == "start" ? 0 : text == "stop" ? 1 : 2;
-    return push_attribute(walk, f, walk.objects.object(self.shadow.index).items[part], use);
-  }
-  if (source == kNoSource) {
-    return walk.verdict.broke(Code::PS0303,
-                              "the attribute '" + text + "' of a new object is not followed");
-  }
-  return push_attribute(
-      walk, f, Shadow::sourced(walk.recorder.guards().source(SourceKind::attribute, source, text)),
-      use);
-}
-
 bool load_descriptor(Walk& walk, FrameShadow& f, Operand self, PyObject* descriptor, PyObject* name,
                      const AttributeUse& use) {
   if (reads_as_property(descriptor)) {

@@ -20,6 +20,9 @@ bool load_super_attribute(Walk& walk, FrameShadow& frame, PyObject* super, Shado
                           PyObject* name, const AttributeUse& use);
 bool load_descriptor(Walk& walk, FrameShadow& frame, Operand self, PyObject* descriptor,
                      PyObject* name, const AttributeUse& use);
+/// A member or getter of C.
+bool load_c_member(Walk& walk, FrameShadow& frame, Operand self, PyObject* descriptor,
+                   PyObject* name, const AttributeUse& use);
 bool load_module_child(Walk& walk, FrameShadow& frame, Operand self, PyObject* fallback,
                        PyObject* name, const AttributeUse& use);
 bool runs_for_attribute(Walk& walk, FrameShadow& frame, Operand self, PyObject* function,

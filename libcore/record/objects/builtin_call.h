@@ -1,5 +1,6 @@
 #pragma once
 
+#include <optional>
 #include <span>
 #include <string_view>
 #include <utility>
@@ -33,6 +34,9 @@ bool call_model(const FunctionModel& model, BuiltinCall& call);
 /// The call gives a value that the guards determine. A container that was made for the caller alone
 /// may be changed by it.
 bool gives_value(BuiltinCall& call);
+/// The method of the first argument's class that a builtin calls, where that is Python code; its
+/// result is the builtin's. Nothing: it is another call.
+std::optional<bool> method_of_builtin(BuiltinCall& call);
 
 /// A class statement (objects/class_statement.cpp).
 bool make_class(BuiltinCall& call);
@@ -45,6 +49,8 @@ std::span<const FunctionModel> container_models();
 /// Models of collections.deque and collections.defaultdict (objects/deque.cpp, default_dict.cpp).
 std::span<const FunctionModel> deque_models();
 std::span<const FunctionModel> default_dict_models();
+/// Models of the constructors of exceptions (objects/exception.cpp).
+std::span<const FunctionModel> exception_models();
 /// Models of operator.itemgetter and its like (objects/getter.cpp).
 std::span<const FunctionModel> getter_models();
 

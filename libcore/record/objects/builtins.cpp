@@ -36,14 +36,6 @@ bool refuse(BuiltinCall& c) {
                               "this use of " + std::string(c.name) + " is not followed");
 }
 
-bool gives_value(BuiltinCall& c) {
-  c.frame.finish = [pops = c.pops](Walk& walk, FrameShadow& f) {
-    f.pop(pops);
-    f.push(made_of_constants(walk, f.object()).value_or(Shadow::constant()));
-  };
-  return true;
-}
-
 bool polyfill(BuiltinCall& c) {
   const auto done = call_polyfill(c.walk, c.frame, c.function, c.positional, c.keywords, c.pops);
   return done ? *done : refuse(c);
@@ -70,6 +62,7 @@ std::optional<bool> number_function(BuiltinCall& c) {
 /// others its Python form is followed, if there is one.
 bool pure(BuiltinCall& c) {
   if (const auto done = number_function(c)) return *done;
+  if (const auto done = method_of_builtin(c)) return *done;
   const bool plain = std::ranges::all_of(
       c.positional, [](const Operand& one) { return python::is_immutable_literal(one.object); });
   const bool chooses = c.name == "min" || c.name == "max";
@@ -91,6 +84,16 @@ bool pure(BuiltinCall& c) {
     if (!c.walk.facts.consume(operand)) return false;
   }
   return gives_value(c);
+}
+
+/// re.sub and its like, whose replacement may be a function of the program's.
+bool substitute(BuiltinCall& c) {
+  const bool by_name = std::ranges::any_of(c.keywords, [](const auto& one) {
+    return text_of(one.first) == "repl" && !python::is_immutable_literal(one.second.object);
+  });
+  const bool by_place =
+      c.positional.size() > 1 && !python::is_immutable_literal(c.positional[1].object);
+  return by_name || by_place ? refuse(c) : pure(c);
 }
 
 /// A setting of torch: guarded by asking for it again.
@@ -324,7 +327,7 @@ bool new_object(BuiltinCall& c) {
   if (PyType_IsSubtype(type, &PyTuple_Type)) {
     if (c.positional.size() != 2) return refuse(c);
     const Operand from = c.positional[1];
-    if (!PyTuple_CheckExact(from.object) && !PyList_CheckExact(from.object)) return refuse(c);
+    if (!PyTuple_CheckExact(from.object) && !PyList_CheckExact(from.object)) return polyfill(c);
     return gives_fresh(c.frame, c.pops, c.walk.objects.items(from));
   }
   const bool dict = PyType_IsSubtype(type, &PyDict_Type);
@@ -454,6 +457,7 @@ constexpr FunctionModel kModels[] = {
     {"context_reset", context_reset, 2, 2},
     {"element_number", element_number, 1, 1},
     {"known_element", known_element, 1, 1},
+    {"substitute", substitute, 2},
     {"initialize_nothing", initialize_nothing, 1},
     {"initialize_property", initialize_property, 1},
     {"new_object", new_object, 1},
@@ -479,7 +483,7 @@ bool call_model(const FunctionModel& model, BuiltinCall& c) {
 const FunctionModel* find_function_model(std::string_view name) {
   for (const std::span<const FunctionModel> models :
        {std::span<const FunctionModel>(kModels), class_models(), container_models(), deque_models(),
-        default_dict_models(), getter_models(), autocast_models()}) {
+        default_dict_models(), getter_models(), autocast_models(), exception_models()}) {
     const auto found = std::ranges::find(models, name, &FunctionModel::name);
     if (found != models.end()) return &*found;
   }

@@ -88,6 +88,10 @@ bool call(Walk& walk, FrameShadow& f, Operand callable, std::vector<Operand> pos
 /// is known by what that is reached by.
 bool call_weak_reference(Walk& walk, FrameShadow& f, Operand reference, int pops) {
   PyObject* object = PyWeakref_GET_OBJECT(reference.object);
+  const PureCall* call = reference.shadow.is(Shadow::Kind::fresh)
+                             ? walk.objects.object(reference.shadow.index).made_by.get()
+                             : nullptr;
+  if (call != nullptr && object != Py_None) return gives(f, pops, call->arguments[0].first);
   if (!walk.facts.consume_identity(reference)) return false;
   for (std::size_t i = 0; i < f.locals.size(); ++i) {
     const Operand local{f.locals[i], f.frame->local(static_cast<int>(i))};
@@ -139,6 +143,24 @@ bool call_function(Walk& walk, FrameShadow& f, Operand function, std::vector<Ope
   return gives_call_result(f, pops);
 }
 
+namespace {
+
+/// The function of Python that alone makes what a class gives, as a namedtuple's __new__ does;
+/// null: there is none.
+PyRef function_that_makes(Walk& walk, PyObject* type) {
+  auto* object = reinterpret_cast<PyTypeObject*>(type);
+  PyObject* maker = type_lookup(object, "__new__");
+  const bool of_python =
+      maker != nullptr && is_own_type(maker, "staticmethod") &&
+      type_lookup(object, "__init__") == type_lookup(&PyBaseObject_Type, "__init__");
+  if (!of_python || why_not_made(walk, object)) return {};
+  PyRef function = PyRef::steal(PyObject_GetAttrString(maker, "__func__"));
+  PyErr_Clear();
+  return function && PyFunction_Check(function.get()) ? std::move(function) : PyRef();
+}
+
+}  // namespace
+
 bool call_unpacking(Walk& walk, FrameShadow& f, Operand callable, int arguments, int pops) {
   const Operand generator = f.operand(arguments);
   const auto refuse = [&] {
@@ -148,13 +170,19 @@ bool call_unpacking(Walk& walk, FrameShadow& f, Operand callable, int arguments,
   if (over == nullptr || over->kind != IteratorShadow::Kind::generator) return refuse();
   auto call = std::make_shared<Expected>();
   Operand function = callable;
+  PyRef maker;
   if (callable.shadow.is(Shadow::Kind::unknown)) return walk.facts.consume(callable);
   if (PyMethod_Check(callable.object)) {
     function = method_part(walk, callable, 0);
     call->positional = {method_part(walk, callable, 1)};
+  } else if (PyType_Check(callable.object)) {
+    maker = function_that_makes(walk, callable.object);
+    if (!maker) return refuse();
+    walk.facts.guard_class_version(callable);
+    function = {Shadow::constant(), maker.get()};
+    call->positional = {callable};
   } else if (!PyFunction_Check(callable.object)) {
-    PyObject* method =
-        PyType_Check(callable.object) ? nullptr : type_lookup(Py_TYPE(callable.object), "__call__");
+    PyObject* method = type_lookup(Py_TYPE(callable.object), "__call__");
     if (method == nullptr || !PyFunction_Check(method)) return refuse();
     walk.facts.guard_type_version(callable);
     PyRef name = PyRef::steal(PyUnicode_InternFromString("__call__"));

@@ -41,6 +41,9 @@ bool call_partial(Walk& walk, FrameShadow& frame, Operand partial, std::vector<O
                   Keywords keywords, int pops);
 bool call_class(Walk& walk, FrameShadow& frame, Operand type, std::vector<Operand> positional,
                 Keywords keywords, int pops);
+/// What type.__call__ does: the constructors of the class make an instance.
+bool call_constructors(Walk& walk, FrameShadow& frame, Operand type,
+                       std::vector<Operand> positional, Keywords keywords, int pops);
 bool call_super(Walk& walk, FrameShadow& frame, const std::vector<Operand>& positional, int pops);
 bool slice_module_list(Walk& walk, FrameShadow& frame, Operand function, Operand list,
                        Operand slice, int pops);
@@ -49,6 +52,8 @@ bool call_signature(Walk& walk, FrameShadow& frame, Operand function,
 /// Functions written in Python whose effect ends a segment.
 std::optional<bool> call_compile_api(Walk& walk, FrameShadow& frame, policy::Served served,
                                      const std::vector<Operand>& positional, int pops);
+/// Why no instance of the class is made in a segment; nothing: it may be.
+std::optional<std::string> why_not_made(Walk& walk, PyTypeObject* type);
 std::optional<Shadow> made_of_constants(Walk& walk, PyObject* object);
 std::optional<bool> call_assumed(Walk& walk, FrameShadow& frame, Operand function,
                                  const std::vector<Operand>& positional, int pops);
@@ -57,6 +62,10 @@ bool call_once(Walk& walk, FrameShadow& frame, Operand function,
 std::optional<bool> model_signature(Walk& walk, FrameShadow& frame, Operand function,
                                     const std::vector<Operand>& positional,
                                     const Keywords& keywords, int pops);
+/// functools.update_wrapper, of a function that the segment made (objects/wrapper.cpp).
+std::optional<bool> model_update_wrapper(Walk& walk, FrameShadow& frame, Operand function,
+                                         const std::vector<Operand>& positional,
+                                         const Keywords& keywords, int pops);
 std::optional<bool> model_copy(Walk& walk, FrameShadow& frame, Operand function,
                                const std::vector<Operand>& positional, const Keywords& keywords,
                                int pops);

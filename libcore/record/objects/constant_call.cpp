@@ -24,11 +24,12 @@ bool call_once(Walk& walk, FrameShadow& f, Operand function, const std::vector<O
   f.expected.native = true;
   f.finish = [pops](Walk& walk, FrameShadow& f) {
     f.pop(pops);
-    if (!is_immutable_literal(f.object())) {
+    const auto result = made_of_constants(walk, f.object());
+    if (!result) {
       walk.verdict.spoil_here("a function that a rule calls constant gives an object of type " +
                               std::string(Py_TYPE(f.object())->tp_name));
     }
-    f.push(Shadow::constant());
+    f.push(result.value_or(Shadow::constant()));
   };
   return true;
 }
@@ -37,7 +38,8 @@ bool call_once(Walk& walk, FrameShadow& f, Operand function, const std::vector<O
 std::optional<Shadow> made_of_constants(Walk& walk, PyObject* object) {
   const bool number =
       PyLong_CheckExact(object) || PyFloat_CheckExact(object) || PyUnicode_CheckExact(object);
-  if (number || is_immutable_literal(object) || is_known_by_identity(object))
+  const bool pattern = std::string_view(Py_TYPE(object)->tp_name) == "re.Pattern";
+  if (number || pattern || is_immutable_literal(object) || is_known_by_identity(object))
     return Shadow::constant();
   const bool sequence = PyTuple_CheckExact(object) || PyList_CheckExact(object);
   if (Py_REFCNT(object) != 1 ||

@@ -211,6 +211,7 @@ bool load_subscript(Walk& walk, FrameShadow& f, Operand container, Operand key, 
   if (has_dict_slot(container.object, "__getitem__"))
     return dict_get_item(walk, f, container, key, pops);
   if (PyUnicode_CheckExact(container.object) || PyRange_Check(container.object) ||
+      std::string_view(Py_TYPE(container.object)->tp_name) == "re.Match" ||
       PyBytes_CheckExact(container.object) || makes_alias(container.object)) {
     if (!walk.facts.consume(key) || !walk.facts.consume(container)) return false;
     return gives_constant(f, pops);

@@ -295,15 +295,20 @@ bool set_change(BuiltinCall& c) {
   return gives_constant(c.frame, c.pops);
 }
 
-/// True for a set that the segment made: what is in it is known.
-bool is_made_set(Operand operand) {
-  return PyAnySet_CheckExact(operand.object) && operand.shadow.is(Shadow::Kind::fresh);
+/// set.pop and set.clear of a set that the segment made.
+bool set_take(BuiltinCall& c) {
+  return c.positional[0].shadow.is(Shadow::Kind::fresh) ? gives_constant(c.frame, c.pops)
+                                                        : refuse(c);
 }
 
-/// Of sets that the segment made: another one, or a question.
+/// Of sets, and of plain values: another set, or a question.
 bool set_of_sets(BuiltinCall& c) {
-  const bool known = c.keywords.empty() && std::ranges::all_of(c.positional, is_made_set);
-  if (!known) return refuse(c);
+  const auto is_known = [&c](Operand one) {
+    const bool values = PyList_CheckExact(one.object) || PyTuple_CheckExact(one.object) ||
+                        PyAnySet_CheckExact(one.object) || one.shadow.is(Shadow::Kind::constant);
+    return values && c.walk.facts.consume(one);
+  };
+  if (!c.keywords.empty() || !std::ranges::all_of(c.positional, is_known)) return refuse(c);
   const bool asks = c.name.starts_with("is");
   return asks ? gives_constant(c.frame, c.pops) : gives_fresh(c.frame, c.pops, {});
 }
@@ -336,6 +341,7 @@ constexpr FunctionModel kModels[] = {
     {"dict_clear", dict_clear, 1, 1},
     {"dict_slot", dict_slot, 1},
     {"set_change", set_change, 2, 2},
+    {"set_take", set_take, 1, 1},
     {"set_of_sets", set_of_sets, 1},
 };
 

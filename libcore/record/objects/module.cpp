@@ -213,6 +213,7 @@ CodeModel find_code_model(std::string_view name) {
   if (name == "optimizer_loop") return model_optimizer_loop;
   if (name == "signature") return model_signature;
   if (name == "copy") return model_copy;
+  if (name == "update_wrapper") return model_update_wrapper;
   if (name == "apply_without_gradients") return apply_without_gradients;
   if (name == "bind_defaults") return model_bind_defaults;
   if (name == "check") return model_check;

@@ -305,8 +305,8 @@ bool overlaps_itself(Walk& walk, const TensorType& type) {
 
 bool may_write_differentiated(Walk& walk, const std::string& who, ValueId id,
                               const std::vector<ValueId>& values) {
-  if (walk.context.for_backend() ||
-      walk.recorder.may_write_differentiated(id, values, torch::grad_enabled()))
+  if (walk.context.for_backend() || walk.recorder.may_write_differentiated(
+                                        id, values, torch::grad_enabled(), walk.context.runs()))
     return true;
   return walk.verdict.broke(
       Code::PS0305, who + " writes what gradients go through, and torch does not record it");

@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "policy/roots.h"
+#include "python/hook.h"
 #include "python/literal.h"
 #include "python/type_lookup.h"
 #include "record/objects/attribute.h"
@@ -11,6 +12,7 @@
 #include "record/objects/call.h"
 #include "record/objects/container.h"
 #include "record/objects/decided_size.h"
+#include "record/objects/exception.h"
 #include "record/objects/iteration.h"
 #include "record/objects/number.h"
 #include "record/objects/torch_tensor.h"
@@ -67,6 +69,15 @@ bool make_super(BuiltinCall& c) {
 
 /// object(), and a set, whose items are constants.
 bool make_object(BuiltinCall& c) {
+  if (c.positional.size() == 1 && c.keywords.empty()) {
+    PyObject* from = c.positional[0].object;
+    const bool at_hand =
+        PyList_CheckExact(from) || PyTuple_Check(from) || PyAnySet_CheckExact(from);
+    const auto done = at_hand
+                          ? std::nullopt
+                          : call_polyfill(c.walk, c.frame, c.function, c.positional, {}, c.pops);
+    if (done) return *done;
+  }
   return consume_all(c.walk, c.positional, c.keywords) && gives_fresh(c.frame, c.pops, {});
 }
 
@@ -154,6 +165,16 @@ bool is_given_tensor(const BuiltinCall& c) {
 bool make_text(BuiltinCall& c) {
   if (is_given_tensor(c))
     return c.walk.verdict.broke(Code::PS0301, "a tensor is printed into a string", true);
+  if (c.positional.size() == 1 && c.keywords.empty()) {
+    const Operand of = c.positional[0];
+    bool known = false;
+    if (of.shadow.is(Shadow::Kind::fresh) &&
+        call_special(c.walk, c.frame, of, "__str__", {}, c.pops, known))
+      return true;
+    if (known) return false;
+    if (PyExceptionInstance_Check(of.object))
+      return consume_message(c.walk, of) && gives_constant(c.frame, c.pops);
+  }
   return consume_all(c.walk, c.positional, c.keywords) && gives_constant(c.frame, c.pops);
 }
 
@@ -203,14 +224,49 @@ bool make_method(BuiltinCall& c) {
   return gives_fresh(c.frame, c.pops, {c.positional[0].shadow, c.positional[1].shadow});
 }
 
+/// type.__call__, which a metaclass's own __call__ comes to.
+bool make_instance(BuiltinCall& c) {
+  const Operand type = c.positional[0];
+  if (!PyType_Check(type.object) || !c.walk.facts.consume_identity(type)) return refuse(c);
+  return call_constructors(c.walk, c.frame, type, {c.positional.begin() + 1, c.positional.end()},
+                           c.keywords, c.pops);
+}
+
+/// weakref.ref of an object that is older than the segment, of which there is one. One that the
+/// segment made would live as long as the recording.
+bool make_reference(BuiltinCall& c) {
+  const Operand of = c.positional[0];
+  if (!of.shadow.is(Shadow::Kind::sourced) && !of.shadow.is(Shadow::Kind::constant))
+    return refuse(c);
+  c.frame.finish = [pops = c.pops, shadow = of.shadow, type = PyRef::borrow(c.function.object),
+                    held = PyRef::borrow(of.object)](Walk& walk, FrameShadow& f) {
+    f.pop(pops);
+    if (const ObjectShadow* known = walk.objects.find(f.object())) return f.push(known->origin);
+    f.push(walk.objects.fresh(f.object()));
+    auto call = std::make_unique<PureCall>(PureCall{type, {}});
+    call->arguments.emplace_back(shadow, held);
+    walk.objects.find(f.object())->made_by = std::move(call);
+  };
+  return true;
+}
+
 constexpr FunctionModel kModels[] = {
-    {"make_partial", make_partial},   {"make_method", make_method},
-    {"make_reversed", make_reversed}, {"make_type", make_type},
-    {"make_super", make_super},       {"make_object", make_object},
-    {"make_sequence", make_sequence}, {"make_dict", make_dict},
-    {"make_iterator", make_iterator}, {"repeat", repeat},
-    {"make_number", make_number},     {"make_truth", make_truth},
-    {"make_text", make_text},         {"make_value", make_value},
+    {"make_reference", make_reference, 1, 1},
+    {"make_instance", make_instance, 1},
+    {"make_partial", make_partial},
+    {"make_method", make_method},
+    {"make_reversed", make_reversed},
+    {"make_type", make_type},
+    {"make_super", make_super},
+    {"make_object", make_object},
+    {"make_sequence", make_sequence},
+    {"make_dict", make_dict},
+    {"make_iterator", make_iterator},
+    {"repeat", repeat},
+    {"make_number", make_number},
+    {"make_truth", make_truth},
+    {"make_text", make_text},
+    {"make_value", make_value},
     {"make_slice", make_slice},
 };
 
@@ -258,22 +314,12 @@ bool call_list_class(Walk& walk, FrameShadow& f, Operand type,
                             qualified_name(type.object) + " is filled by an iterator");
 }
 
-/// True for an exception that keeps its arguments, as BaseException does, and does no more.
-bool is_plain_exception(PyTypeObject* type) {
-  auto* base = reinterpret_cast<PyTypeObject*>(PyExc_BaseException);
-  return PyType_IsSubtype(type, base) &&
-         (type_lookup(type, "__init__") == type_lookup(base, "__init__") ||
-          !PyType_HasFeature(type, Py_TPFLAGS_HEAPTYPE));
-}
+}  // namespace
 
 /// Why no instance of the class is made in a segment. Where no tensor of the program's is at work,
 /// a module is a part of a model that is being built.
 std::optional<std::string> why_not_made(Walk& walk, PyTypeObject* type) {
   PyObject* object = reinterpret_cast<PyObject*>(type);
-  PyObject* meta_call = type_lookup(Py_TYPE(object), "__call__");
-  if (meta_call != nullptr && PyFunction_Check(meta_call)) {
-    return "the metaclass of " + qualified_name(object) + " makes its instances";
-  }
   if (policy::makes_optimizer(type)) return "an optimizer is made: " + qualified_name(object);
   if (policy::makes_module(type) && walk.recorder.graph().interface.inputs.empty())
     return "a module is made: " + qualified_name(object);
@@ -281,6 +327,21 @@ std::optional<std::string> why_not_made(Walk& walk, PyTypeObject* type) {
     return "instances of " + qualified_name(object) + " run code when they are dropped";
   }
   return std::nullopt;
+}
+
+namespace {
+
+/// Of flags: the member of several flags at once, which enum makes when it is asked for the first
+/// time, and keeps. False where the class has a way of its own.
+bool make_flags(PyObject* type, PyObject* value) {
+  const python::HookPause pause;
+  const PyRef missing = PyRef::steal(PyObject_GetAttrString(type, "_missing_"));
+  PyObject* function =
+      missing && PyMethod_Check(missing.get()) ? PyMethod_GET_FUNCTION(missing.get()) : nullptr;
+  const bool of_enum = function != nullptr && qualified_name(function) == "enum.Flag._missing_";
+  const PyRef member = of_enum ? PyRef::steal(PyObject_CallOneArg(type, value)) : PyRef();
+  PyErr_Clear();
+  return static_cast<bool>(member);
 }
 
 /// Color(2): the member of an enumeration that has the value. Nothing where there is none.
@@ -292,10 +353,15 @@ std::optional<bool> find_member(Walk& walk, FrameShadow& f, Operand type,
       qualified_name(const_cast<PyObject*>(meta)) != "enum.EnumType" ||
       !python::is_immutable_literal(positional[0].object))
     return std::nullopt;
-  const PyRef members = PyRef::steal(PyObject_GetAttrString(type.object, "_value2member_map_"));
-  const bool known = members && PyDict_Check(members.get()) &&
+  const auto has_member = [&] {
+    const PyRef members = PyRef::steal(PyObject_GetAttrString(type.object, "_value2member_map_"));
+    const bool has = members && PyDict_Check(members.get()) &&
                      PyDict_Contains(members.get(), positional[0].object) == 1;
-  PyErr_Clear();
+    PyErr_Clear();
+    return has;
+  };
+  const bool known =
+      has_member() || (make_flags(type.object, positional[0].object) && has_member());
   if (!known) return std::nullopt;
   return walk.facts.consume(positional[0]) && gives_constant(f, pops);
 }
@@ -304,9 +370,21 @@ std::optional<bool> find_member(Walk& walk, FrameShadow& f, Operand type,
 
 bool call_class(Walk& walk, FrameShadow& f, Operand type, std::vector<Operand> positional,
                 Keywords keywords, int pops) {
-  auto* object = reinterpret_cast<PyTypeObject*>(type.object);
   if (const auto done = find_member(walk, f, type, positional, keywords, pops)) return *done;
-  if (is_plain_exception(object)) return gives_fresh(f, pops, {});
+  PyObject* meta_call = type_lookup(Py_TYPE(type.object), "__call__");
+  if (meta_call == nullptr || !PyFunction_Check(meta_call))
+    return call_constructors(walk, f, type, std::move(positional), std::move(keywords), pops);
+  // The metaclass has a way of its own, which may come to type.__call__.
+  walk.facts.guard_type_version(type);
+  positional.insert(positional.begin(), type);
+  return call_function(walk, f, {Shadow::constant(), meta_call}, std::move(positional),
+                       std::move(keywords), pops);
+}
+
+bool call_constructors(Walk& walk, FrameShadow& f, Operand type, std::vector<Operand> positional,
+                       Keywords keywords, int pops) {
+  auto* object = reinterpret_cast<PyTypeObject*>(type.object);
+  if (const auto done = call_exception(walk, f, type, positional, keywords, pops)) return *done;
   if (const auto reason = why_not_made(walk, object))
     return walk.verdict.broke(Code::PS0306, *reason);
   PyObject* maker = type_lookup(object, "__new__");

@@ -218,11 +218,41 @@ PS_RULE(pop_except) {
   return true;
 }
 
+/// `raise exception from cause`. Either may be named by its class alone, and is made then by the
+/// instruction.
+bool raises(Walk& walk, FrameShadow& f, Operand exception, Operand cause) {
+  if (PyType_Check(exception.object)) {
+    if (!walk.facts.consume_identity(exception)) return false;
+    PyObject* init =
+        python::type_lookup(reinterpret_cast<PyTypeObject*>(exception.object), "__init__");
+    if (!PyFunction_Check(init)) return true;
+    return walk.verdict.broke(
+        Code::PS0306, python::qualified_name(exception.object) + " is made by a raise statement");
+  }
+  const bool made = cause.object != nullptr && PyType_Check(cause.object);
+  return !made || walk.verdict.broke(Code::PS0306, "a cause is made by a raise statement");
+}
+
 /// An exception that leaves the segment's own frame cannot be raised by a graph: it is raised by
 /// Python, behind the segment.
 PS_RULE(raise) {
   if (!is_handled(f)) return walk.verdict.end_silently();
-  return true;
+  const bool reraises = i.opcode == Opcode::RERAISE || i.argument == 0;
+  return reraises ||
+         raises(walk, f, f.operand(i.argument - 1), i.argument > 1 ? f.operand() : Operand{});
+}
+
+/// An exception leaves a `with`: its manager is asked. The traceback that it gets is not known.
+PS_RULE(with_except_start) {
+  constexpr int kExit = python::kWithKeepsSelf ? 4 : 3;
+  const Operand raised = f.operand();
+  std::vector<Operand> positional;
+  if (python::kWithKeepsSelf && f.object(3) != nullptr) positional.push_back(f.operand(3));
+  const PyRef traceback = PyRef::steal(PyException_GetTraceback(raised.object));
+  positional.push_back({Shadow::constant(), reinterpret_cast<PyObject*>(Py_TYPE(raised.object))});
+  positional.push_back(raised);
+  positional.push_back({Shadow{}, traceback ? traceback.get() : Py_None});
+  return call(walk, f, f.operand(kExit), std::move(positional), {}, 0);
 }
 
 PS_RULE(load_assertion_error) {
@@ -297,46 +327,6 @@ PS_RULE(end_send) {
   return true;
 }
 
-/// Whether the subject of a match is a sequence, or a mapping: its type says.
-PS_RULE(match_kind) {
-  if (!walk.facts.consume_type(f.operand())) return false;
-  f.push(Shadow::constant());
-  return true;
-}
-
-/// The values that the subject of a match, a dict, has under the keys of a pattern, or None.
-PS_RULE(match_keys) {
-  const Operand dict = f.operand(1), keys = f.operand();
-  if (!PyDict_CheckExact(dict.object) || !PyTuple_CheckExact(keys.object))
-    return walk.verdict.broke(Code::PS0303, "the keys of the subject of a match are not followed");
-  if (!walk.facts.consume(keys) || !walk.facts.consume_type(dict) ||
-      !walk.objects.consume_keys(dict))
-    return false;
-  std::vector<Shadow> values;
-  for (Py_ssize_t k = 0; k < PyTuple_GET_SIZE(keys.object); ++k) {
-    PyObject* key = PyTuple_GET_ITEM(keys.object, k);
-    PyObject* value = PyDict_GetItemWithError(dict.object, key);
-    PyErr_Clear();
-    if (value == nullptr) break;
-    values.push_back(walk.objects.dict_value(walk.objects.contents(dict), key, value));
-  }
-  f.finish = [values](Walk& walk, FrameShadow& f) {
-    const bool matches = f.object() != Py_None;
-    f.push(matches ? walk.objects.fresh(f.object(), values) : Shadow::constant());
-  };
-  return true;
-}
-
-PS_RULE(get_len) {
-  const Operand operand = f.operand();
-  if (!PyTuple_CheckExact(operand.object) && !PyList_CheckExact(operand.object)) {
-    return walk.verdict.broke(Code::PS0303, "the length of the subject of a match is not followed");
-  }
-  walk.objects.items(operand);
-  f.push(Shadow::constant());
-  return true;
-}
-
 constexpr RuleRow kRows[] = {
     {Opcode::LOAD_ATTR, load_attr},
     {Opcode::LOAD_METHOD, load_method},
@@ -356,6 +346,7 @@ constexpr RuleRow kRows[] = {
     {Opcode::POP_EXCEPT, pop_except},
     {Opcode::RAISE_VARARGS, raise},
     {Opcode::RERAISE, raise},
+    {Opcode::WITH_EXCEPT_START, with_except_start},
     {Opcode::LOAD_ASSERTION_ERROR, load_assertion_error},
     {Opcode::LOAD_BUILD_CLASS, load_build_class},
     {Opcode::IMPORT_NAME, import_name},
@@ -364,10 +355,6 @@ constexpr RuleRow kRows[] = {
     {Opcode::GET_YIELD_FROM_ITER, get_yield_from_iter},
     {Opcode::SEND, send},
     {Opcode::END_SEND, end_send},
-    {Opcode::GET_LEN, get_len},
-    {Opcode::MATCH_SEQUENCE, match_kind},
-    {Opcode::MATCH_MAPPING, match_kind},
-    {Opcode::MATCH_KEYS, match_keys},
 };
 
 }  // namespace

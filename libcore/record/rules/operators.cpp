@@ -1,8 +1,10 @@
-// Rules of operators, comparisons, subscripts, and of instructions that build containers.
+// Rules of operators, subscripts, and of instructions that build containers.
 
 #include "python/literal.h"
+#include "python/type_lookup.h"
 #include "record/objects/call.h"
 #include "record/objects/container.h"
+#include "record/objects/exception.h"
 #include "record/objects/iteration.h"
 #include "record/objects/number.h"
 #include "record/objects/torch_tensor.h"
@@ -20,14 +22,6 @@ namespace {
 
 #define PS_RULE(name) bool name(Walk& walk, FrameShadow& f, const Instruction& i)
 #pragma GCC diagnostic ignored "-Wunused-parameter"
-
-/// True for the types whose operators are CPython's own and without effects.
-bool is_plain_value(PyObject* object) {
-  PyTypeObject* type = Py_TYPE(object);
-  return type == &PyLong_Type || type == &PyFloat_Type || type == &PyBool_Type ||
-         type == &PyUnicode_Type || type == &PyBytes_Type || type == &PyComplex_Type ||
-         object == Py_None || object == Py_Ellipsis || python::is_immutable_literal(object);
-}
 
 // -- binary operators
 
@@ -132,9 +126,10 @@ std::optional<bool> reflected(Walk& walk, FrameShadow& f, Operand left, Operand 
   PyTypeObject* type = Py_TYPE(left.object);
   const bool number = type == &PyLong_Type || type == &PyFloat_Type || type == &PyBool_Type ||
                       type == &PyComplex_Type || left.object == Py_None;
-  if (!number || PyLong_Check(right.object) || PyFloat_Check(right.object) ||
-      PyComplex_Check(right.object))
-    return std::nullopt;
+  const bool of_number =
+      PyLong_Check(right.object) || PyFloat_Check(right.object) || PyComplex_Check(right.object);
+  // What is of the left operand's class, and more, is asked first: a flag.
+  if (!number || (of_number && !PyType_IsSubtype(Py_TYPE(right.object), type))) return std::nullopt;
   walk.facts.consume_type(left);
   bool known = false;
   if (call_special(walk, f, right, kOperators[operation].reflected, {left}, 2, known)) return true;
@@ -150,6 +145,58 @@ bool unite_in_place(Walk& walk, FrameShadow& f, Operand left, Operand right) {
     walk.effects.add(Restore::Kind::update, left, {}, {}, right);
   copy_items(walk, walk.objects.contents(left), right);
   return gives(f, 2, left.shadow);
+}
+
+/// A member of an enumeration of numbers or words.
+bool is_enum_value(PyObject* object) {
+  PyObject* meta = reinterpret_cast<PyObject*>(Py_TYPE(Py_TYPE(object)));
+  return (PyLong_Check(object) || PyFloat_Check(object) || PyUnicode_Check(object)) &&
+         python::qualified_name(meta) == "enum.EnumType";
+}
+
+/// An operator of plain values and of members of enumerations whose classes leave it to the C code
+/// of what they are of: a value that guards determine. Nothing for other operands.
+std::optional<bool> operator_of_values(Walk& walk, FrameShadow& f, Operand left, Operand right,
+                                       const OperatorName& names) {
+  const auto is_value = [](PyObject* object, const char* method) {
+    if (!is_enum_value(object)) return is_plain_value(object);
+    PyObject* found = python::type_lookup(Py_TYPE(object), method);
+    return found == nullptr || !PyFunction_Check(found);
+  };
+  if (!is_value(left.object, names.special) || !is_value(right.object, names.reflected))
+    return std::nullopt;
+  return walk.facts.consume(left) && walk.facts.consume(right) && gives_constant(f, 2);
+}
+
+/// An operator of two sets, which both are known: a new set, or the left one that it changes.
+std::optional<bool> operator_of_sets(Walk& walk, FrameShadow& f, Operand left, Operand right,
+                                     bool in_place) {
+  if (!PyAnySet_CheckExact(left.object) || !PyAnySet_CheckExact(right.object)) return std::nullopt;
+  const bool writes = in_place && PySet_CheckExact(left.object);
+  if (writes && !left.shadow.is(Shadow::Kind::fresh)) return std::nullopt;
+  if (!walk.facts.consume(left) || !walk.facts.consume(right)) return false;
+  return writes ? gives(f, 2, left.shadow) : gives_fresh(f, 2, {});
+}
+
+/// The keys that a view of a dict's keys, or a set that the segment made, has are known, and say
+/// all: they are plain values.
+bool knows_keys(Walk& walk, Operand operand) {
+  if (PyAnySet_CheckExact(operand.object)) return operand.shadow.is(Shadow::Kind::fresh);
+  const ObjectShadow* view =
+      PyDictKeys_Check(operand.object) ? walk.objects.find(operand.object) : nullptr;
+  if (view == nullptr || view->iterator == nullptr) return false;
+  const Operand dict{view->iterator->shadow, view->iterator->object.get()};
+  PyObject *key, *value;
+  for (Py_ssize_t at = 0; PyDict_Next(dict.object, &at, &key, &value);) {
+    if (!python::is_immutable_literal(key)) return false;
+  }
+  return walk.objects.consume_keys(dict);
+}
+
+/// What sets do with the keys of dicts: &, |, - and ^ give a new set.
+bool operation_of_keys(Walk& walk, Operand left, Operand right) {
+  const bool of_views = PyDictKeys_Check(left.object) || PyDictKeys_Check(right.object);
+  return of_views && knows_keys(walk, left) && knows_keys(walk, right);
 }
 
 PS_RULE(binary_op) {
@@ -181,10 +228,13 @@ PS_RULE(binary_op) {
     if (!walk.facts.consume(left) || !walk.facts.consume(right)) return false;
     return gives_constant(f, 2);
   }
-  const auto is_made_set = [](Operand one) {
-    return PyAnySet_CheckExact(one.object) && one.shadow.is(Shadow::Kind::fresh);
-  };
-  if (!in_place && is_made_set(left) && is_made_set(right)) return gives_fresh(f, 2, {});
+  if (operation == 6 && PyUnicode_CheckExact(left.object) &&
+      (PyDict_CheckExact(right.object) || PyTuple_CheckExact(right.object)))
+    return walk.facts.consume(left) && walk.facts.consume(right) && gives_constant(f, 2);
+  if (const auto done = operator_of_sets(walk, f, left, right, in_place)) return *done;
+  if (const auto done = operator_of_values(walk, f, left, right, kOperators[operation]))
+    return *done;
+  if (!in_place && operation_of_keys(walk, left, right)) return gives_fresh(f, 2, {});
   bool known = false;
   if (call_special(walk, f, left, kOperators[operation].special, {right}, 2, known)) return true;
   if (known) return false;
@@ -192,92 +242,6 @@ PS_RULE(binary_op) {
   return walk.verdict.broke(Code::PS0303, std::string("operator of ") +
                                               Py_TYPE(left.object)->tp_name + " and " +
                                               Py_TYPE(right.object)->tp_name + " is not followed");
-}
-
-PS_RULE(compare_op) {
-  Operand left = f.operand(1), right = f.operand();
-  if (walk.is_tensor(left.object) || walk.is_tensor(right.object)) {
-    return compare_tensor(walk, f, i.argument);
-  }
-  static constexpr const char* kNames[] = {"__lt__", "__le__", "__eq__",
-                                           "__ne__", "__gt__", "__ge__"};
-  static constexpr NumberOp kNumberOps[] = {NumberOp::less,    NumberOp::less_equal,
-                                            NumberOp::equal,   NumberOp::not_equal,
-                                            NumberOp::greater, NumberOp::greater_equal};
-  if (const auto done = number_operation(walk, f, kNumberOps[i.argument], left, &right, 2)) {
-    return *done;
-  }
-  if (!is_plain_value(left.object) || !is_plain_value(right.object)) {
-    bool known = false;
-    if (call_special(walk, f, left, kNames[i.argument], {right}, 2, known)) return true;
-    if (known) return false;
-  }
-  if (!walk.facts.consume(left) || !walk.facts.consume(right)) return false;
-  return gives_constant(f, 2);
-}
-
-/// A comparison and its truth. What is no tensor and has no method of the program's compares as a
-/// bool anyway, or as what the guards determine.
-PS_RULE(compare_to_bool) {
-  if (walk.is_tensor(f.object(1)) || walk.is_tensor(f.object()))
-    return compare_tensors_to_bool(walk, f, i.argument);
-  if (!compare_op(walk, f, i)) return false;
-  if (f.expected.function == nullptr) return true;
-  f.expected.asks_truth = true;
-  f.finish = [](Walk&, FrameShadow& f) {
-    f.pop(2);
-    f.push(Shadow::constant());
-  };
-  return true;
-}
-
-/// Guards whether two sourced objects are one.
-void guard_sameness(Walk& walk, Operand one, Operand other) {
-  if (one.shadow == other.shadow) return;
-  const bool same = one.object == other.object;
-  Guard guard{same ? GuardKind::same_object : GuardKind::distinct_object,
-              one.shadow.index,
-              other.shadow.index,
-              {},
-              {},
-              {},
-              {},
-              -1};
-  guard.expected = walk.recorder.guards().text(other.shadow.index);
-  walk.recorder.guards().add(std::move(guard), [&] { return walk.here(); });
-}
-
-PS_RULE(is_op) {
-  const auto origin = [&](Operand one) {
-    if (one.shadow.is(Shadow::Kind::fresh))
-      one.shadow = walk.objects.object(one.shadow.index).origin;
-    return one;
-  };
-  const Operand left = origin(f.operand(1)), right = origin(f.operand());
-  if (left.shadow.is(Shadow::Kind::unknown) || right.shadow.is(Shadow::Kind::unknown)) {
-    return walk.facts.consume(left) && walk.facts.consume(right);
-  }
-  const bool none = left.object == Py_None || right.object == Py_None;
-  if (!none && (walk.sizes.is_computed(left) || walk.sizes.is_computed(right))) {
-    return walk.verdict.broke(Code::PS0303, "whether numbers are one object is not followed");
-  }
-  for (auto [one, other] : {std::pair{left, right}, std::pair{right, left}}) {
-    if (!one.shadow.is(Shadow::Kind::sourced)) continue;
-    if (one.object == Py_None) {
-      walk.facts.add_guard(GuardKind::is_none, one.shadow.index, {});
-    } else if (none) {
-      walk.facts.add_guard(GuardKind::not_none, one.shadow.index, {});
-    } else if (other.shadow.is(Shadow::Kind::sourced)) {
-      guard_sameness(walk, one, other);
-      break;
-    } else if (other.shadow.is(Shadow::Kind::constant)) {
-      // Of another type it is another object, whichever of that type it is.
-      const bool told_by_type = Py_TYPE(one.object) != Py_TYPE(other.object);
-      if (!(told_by_type ? walk.facts.consume_type(one) : walk.facts.consume_identity(one)))
-        return false;
-    }
-  }
-  return gives_constant(f, 2);
 }
 
 PS_RULE(unary_not) {
@@ -303,6 +267,7 @@ PS_RULE(unary) {
     bool known = false;
     if (call_special(walk, f, operand, kRows[which].special, {}, 1, known)) return true;
     if (known) return false;
+    if (is_enum_value(operand.object)) return walk.facts.consume(operand) && gives_constant(f, 1);
     return walk.verdict.broke(
         Code::PS0303,
         std::string("operator of ") + Py_TYPE(operand.object)->tp_name + " is not followed");
@@ -399,12 +364,27 @@ PS_RULE(build_string) {
   return gives_constant(f, i.argument);
 }
 
+/// An exception is printed by its message, unless it is asked for its repr.
+bool formats_as_text(Walk& walk, Operand exception, const Instruction& i) {
+  constexpr int kConversion = 3, kText = 1;
+  const int conversion = i.opcode == Opcode::FORMAT_SIMPLE ? 0 : i.argument & kConversion;
+  const bool in_python = python::type_lookup(Py_TYPE(exception.object), "__format__") !=
+                         python::type_lookup(&PyBaseObject_Type, "__format__");
+  if (conversion > kText || in_python)
+    return walk.verdict.broke(Code::PS0303, "an exception is printed into a string");
+  return consume_message(walk, exception);
+}
+
 PS_RULE(format_value) {
   const int pops = (i.argument & 4) ? 2 : 1;
   for (int k = 0; k < pops; ++k) {
     Operand operand = f.operand(k);
     if (walk.is_tensor(operand.object)) {
       return walk.verdict.broke(Code::PS0301, "the elements of a tensor are printed into a string");
+    }
+    if (PyExceptionInstance_Check(operand.object) && pops == 1) {
+      if (!formats_as_text(walk, operand, i)) return false;
+      continue;
     }
     if (!is_plain_value(operand.object) && !PyType_Check(operand.object)) {
       return walk.verdict.broke(Code::PS0303, std::string("a ") + Py_TYPE(operand.object)->tp_name +
@@ -527,9 +507,6 @@ PS_RULE(dict_update) {
 
 constexpr RuleRow kRows[] = {
     {Opcode::BINARY_OP, binary_op},
-    {Opcode::COMPARE_OP, compare_op},
-    {Opcode::COMPARE_TO_BOOL, compare_to_bool},
-    {Opcode::IS_OP, is_op},
     {Opcode::UNARY_NOT, unary_not},
     {Opcode::UNARY_POSITIVE, unary<0>},
     {Opcode::UNARY_NEGATIVE, unary<1>},
@@ -560,6 +537,13 @@ constexpr RuleRow kRows[] = {
 };
 
 }  // namespace
+
+bool is_plain_value(PyObject* object) {
+  PyTypeObject* type = Py_TYPE(object);
+  return type == &PyLong_Type || type == &PyFloat_Type || type == &PyBool_Type ||
+         type == &PyUnicode_Type || type == &PyBytes_Type || type == &PyComplex_Type ||
+         object == Py_None || object == Py_Ellipsis || python::is_immutable_literal(object);
+}
 
 std::span<const RuleRow> operator_rules() {
   return kRows;

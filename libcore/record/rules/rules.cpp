@@ -12,7 +12,8 @@ constexpr int kOpcodes = 256;
 
 std::array<Rule, kOpcodes> make_table() {
   std::array<Rule, kOpcodes> table{};
-  for (auto rows : {slot_rules(), operator_rules(), unpacking_rules(), call_rules()}) {
+  for (auto rows : {slot_rules(), operator_rules(), comparison_rules(), unpacking_rules(),
+                    call_rules(), matching_rules()}) {
     for (const RuleRow& row : rows) table[static_cast<int>(row.opcode)] = row.rule;
   }
   return table;

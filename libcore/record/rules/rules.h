@@ -15,9 +15,14 @@ struct RuleRow {
 };
 
 // One table per family of opcodes.
-std::span<const RuleRow> slot_rules();       ///< locals, cells, globals, stack order, jumps
-std::span<const RuleRow> operator_rules();   ///< numbers, comparisons, subscripts, containers
-std::span<const RuleRow> unpacking_rules();  ///< a, b = … and a, *b = …
+std::span<const RuleRow> slot_rules();        ///< locals, cells, globals, stack order, jumps
+std::span<const RuleRow> operator_rules();    ///< numbers, subscripts, containers
+std::span<const RuleRow> comparison_rules();  ///< ==, <, is
+std::span<const RuleRow> unpacking_rules();   ///< a, b = … and a, *b = …
+std::span<const RuleRow> matching_rules();    ///< the patterns of `match`
 std::span<const RuleRow> call_rules();  ///< calls, attributes, functions, iteration, with, raise
+
+/// True for the types whose operators are CPython's own and without effects.
+bool is_plain_value(PyObject* object);
 
 }  // namespace penstock::record

@@ -383,8 +383,10 @@ void store_global(Walk& walk, FrameShadow& f, PyObject* name, Operand value) {
     walk.objects.fresh(globals);
     walk.objects.object(walk.objects.id_of(globals)).origin = Shadow::constant();
   }
-  walk.effects.add(Restore::Kind::set_global, {f.function_shadow, f.function.get()}, text_of(name),
-                   {}, value);
+  // Those of the segment's own frame are found without its function.
+  const Operand function = &f == &walk.root() ? Operand{Shadow::null(), nullptr}
+                                              : Operand{f.function_shadow, f.function.get()};
+  walk.effects.add(Restore::Kind::set_global, function, text_of(name), {}, value);
   walk.objects.dict_store(walk.objects.id_of(globals), name, value.shadow);
 }
 

@@ -23,6 +23,32 @@ def by_attribute(x, box):
     return x * box.scale + getattr(box, "shift", 0.5)
 
 
+def left_behind(x):
+    """The dict of an instance that a segment made is that instance's behind it."""
+    box = Box(scale=x + 1, shift=2)
+    own, also = box.__dict__, vars(box)
+    y = own["scale"] * 2
+    y.tolist()  # ends the segment
+    own["more"] = y.sum()
+    box.late = 4
+    return box.more + box.late, own is also, own is box.__dict__, sorted(also)
+
+
+def under_way(x):
+    """A loop over such a dict goes on behind the segment."""
+    box, seen = Box(scale=x + 1, own=x - 1), []
+    for name, part in vars(box).items():
+        seen.append((name, part.tolist()))
+        x = x * part
+    return x, seen, vars(box)
+
+
+def given_back(x):
+    box = Box(scale=x + 1)
+    box.itself = box.__dict__
+    return box.__dict__, box
+
+
 def show(what, box):
     x = torch.arange(4.0)
     print(what, [[round(v, 4) for v in f(x, box).tolist()] for f in (over_items, by_key, by_attribute)])
@@ -58,3 +84,8 @@ with torch.no_grad():
     for count in (3, 40):  # more attributes than stand inline
         box = Box(scale=2.0, **{f"part{i}": 1.0 for i in range(count)})
         changes(box)
+    for _ in range(3):
+        x = torch.arange(3.0)
+        print(left_behind(x), under_way(x))
+        own, box = given_back(x)
+        print(own["scale"], sorted(own), own is box.__dict__, box.itself is own)

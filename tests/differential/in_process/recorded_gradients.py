@@ -101,3 +101,17 @@ for x in (leaf, a, leaf, a):
         print("modes under no_grad", modes(x))
     with torch.inference_mode():
         print("modes under inference_mode", modes(x))
+
+
+def writes_an_input(h, n):
+    """What an input was made of gets its gradients through the write, which torch records: the graphs end around it."""
+    y = h * 2
+    h.div_(n)
+    return (h + y) * 3
+
+
+for _ in range(3):
+    begun = leaf.detach().requires_grad_()
+    out = writes_an_input(begun * 2, 4.0)
+    out.sum().backward()
+    print("an input", float(out.sum().detach()), float(begun.grad.sum()))

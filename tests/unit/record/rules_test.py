@@ -91,6 +91,11 @@ class Level(enum.IntEnum):
         return len(TURNS) % 2 == 1
 
 
+class Shade(enum.IntEnum):
+    LIGHT = 1
+    DARK = 2
+
+
 TURNS = []
 
 
@@ -113,12 +118,12 @@ VALUES = [0, 1, 2, -1, 2**70, True, False, 0.0, -0.0, 1.0, float("nan"), "a", "a
           *LISTS, {"a": 1}, {"a": 2}, {1: "a"}, {}, {1, 2}, set(), frozenset({1}), Odd(1), FIRST, OTHER, int, str,
           fractions.Fraction(1, 2), range(2), Everything(), Narrow({0, 2}), Level.LOW, slice(1, 2), 1j, Chain([1, 2]), Chain([2, 1]), collections.deque([1, 2]), collections.deque([2, 1]),
           collections.deque([1, 2], 2), collections.deque(), collections.defaultdict(None, a=2),
-          collections.OrderedDict(a=1), Asked(True), Asked(False), Sized(0), Sized(2), Backwards([1, 2]), Measured([1, 2]), Fields(1, 2), Fields(2, 1)]
+          collections.OrderedDict(a=1), Asked(True), Asked(False), Sized(0), Sized(2), Backwards([1, 2]), Measured([1, 2]), Fields(1, 2), Fields(2, 1), {2, 1, 9}, frozenset({2}), KeyError("a"), KeyError("b"), Shade.DARK, Shade.LIGHT]
 
 # By opcode: functions of two operands in which it stands once, behind what loads them.
 RULES = {
     "BINARY_OP": [lambda x, y: x + y, lambda x, y: x - y, lambda x, y: x * y, lambda x, y: x // y, lambda x, y: x / y,
-                  lambda x, y: x % y, lambda x, y: x & y, lambda x, y: x | y],
+                  lambda x, y: x % y, lambda x, y: x & y, lambda x, y: x | y, lambda x, y: x ^ y, lambda x, y: "%(a)s" % y],
     "COMPARE_OP": [lambda x, y: x == y, lambda x, y: x != y, lambda x, y: x < y, lambda x, y: x >= y],
     "IS_OP": [lambda x, y: x is y, lambda x, y: x is not y],
     "CONTAINS_OP": [lambda x, y: x in y, lambda x, y: x not in y],
