@@ -8,3 +8,5 @@ for program in sys.argv[1:]:
         print("===", os.path.basename(program), file=stream, flush=True)
     sys.argv = [program]
     runpy.run_path(program, run_name="__main__")
+    if "torch" in sys.modules:  # the next program begins as one does alone
+        sys.modules["torch"].set_grad_enabled(True)

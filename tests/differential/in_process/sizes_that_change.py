@@ -98,3 +98,4 @@ for function in (mixed, written_in_place, nested, repeated, chosen_twice, larges
     for share in (0.0, 0.002, 0.003, 0.5, 0.0):
         for seed in range(3):
             run(function, share, seed)
+torch.set_grad_enabled(True)
