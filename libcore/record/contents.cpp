@@ -47,9 +47,8 @@ Shadow Objects::fresh(PyObject* object, std::vector<Shadow> items) {
   ObjectShadow& shadow = objects_.emplace_back();
   shadow.object = PyRef::borrow(object);
   shadow.origin = Shadow::fresh(id);
-  if (walk_.innermost() != nullptr && walk_.innermost()->instruction != nullptr) {
-    shadow.made_at = {walk_.innermost()->frame->code(), walk_.innermost()->instruction->offset};
-  }
+  if (walk_.innermost() != nullptr && walk_.innermost()->instruction != nullptr)
+    shadow.made_at = Walk::place_of(*walk_.innermost());
   shadow.listed = true;
   shadow.items = std::move(items);
   by_identity_[object] = id;
