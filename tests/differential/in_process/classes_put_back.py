@@ -3,6 +3,7 @@ import torch
 import torch.fx
 
 torch.manual_seed(0)
+torch.set_default_dtype(torch.float64)  # so that what is printed does not hang on the last digit
 torch.nn.Module.scale = 2.0
 
 

@@ -5,6 +5,7 @@ from torch._higher_order_ops import map as map_rows
 from torch._higher_order_ops import scan
 
 torch.manual_seed(0)
+torch.set_default_dtype(torch.float64)  # so that what is printed does not hang on the last digit
 LEFT, RIGHT = (torch.randn(3, 3, requires_grad=True) for _ in range(2))
 SHIFT = torch.randn(3)
 

@@ -6,6 +6,7 @@ import torch.nn.functional as F
 
 torch.set_grad_enabled(False)
 torch.manual_seed(0)
+torch.set_default_dtype(torch.float64)  # so that what is printed does not hang on the last digit
 
 
 class Expert(nn.Module):
@@ -99,3 +100,4 @@ for function in (mixed, written_in_place, nested, repeated, chosen_twice, larges
         for seed in range(3):
             run(function, share, seed)
 torch.set_grad_enabled(True)
+torch.set_default_dtype(torch.float32)
