@@ -21,6 +21,7 @@
 
 #include "autodiff/vjp.h"
 #include "ir/call_location.h"
+#include "ir/renumber.h"
 #include "ir/subgraphs.h"
 #include "ops/draws.h"
 #include "ops/gradients_of.h"
@@ -79,20 +80,7 @@ void insert_inputs(Graph& graph, const std::vector<TensorType>& types) {
   }
   std::rotate(graph.values.begin() + first, graph.values.end() - count, graph.values.end());
   graph.names = {};
-  for (Node& node : graph.nodes) {
-    for (NamedArgument& argument : node.args) map_values(argument.value, moved);
-    for (ValueId& result : node.results) result = moved(result);
-  }
-  for (ValueId& output : graph.outputs) output = moved(output);
-  for (Call& call : graph.calls) {
-    for (Argument& argument : call.args) map_values(argument, moved);
-    for (NamedArgument& argument : call.kwargs) map_values(argument.value, moved);
-    map_values(call.result, moved);
-  }
-}
-
-TensorType dense(const TensorType& like) {
-  return ops::contiguous_type(like.dtype, like.sizes, like);
+  renumber(graph, moved);
 }
 
 /// Tells what stands in the way of a joint graph before it is begun.
@@ -349,16 +337,10 @@ class Backward {
     for (ValueId id = 0; id < inputs; ++id) {
       if (!tracked_[id] || !reached_[id]) continue;
       ValueId gradient = tangent_of(id);
-      if (gradient == kNoValue) gradient = zeros(rewrite_.type(id));
+      if (gradient == kNoValue) gradient = emit_zeros(rewrite_, rewrite_.type(id));
       if (rewrite_.failed()) return;
       add_output(id, gradient);
     }
-  }
-
-  ValueId zeros(const TensorType& like) {
-    return rewrite_.emit_one(
-        "prim.full", {passes::arg("size", passes::list_of(like.sizes)), passes::arg("value", 0.0),
-                      passes::arg("dtype", like.dtype)});
   }
 
   void add_output(ValueId input, ValueId gradient) {

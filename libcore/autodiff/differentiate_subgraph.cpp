@@ -4,16 +4,12 @@
 #include <utility>
 
 #include "autodiff/differentiate.h"
-#include "ops/rules/inference.h"
-#include "passes/rewrite.h"
+#include "autodiff/vjp.h"
+#include "ir/renumber.h"
 
 namespace penstock::autodiff {
 
 namespace {
-
-TensorType dense(const TensorType& like) {
-  return ops::contiguous_type(like.dtype, like.sizes, like);
-}
 
 void want(Graph& graph, const std::vector<bool>& wanted) {
   for (std::size_t i = 0; i < wanted.size(); ++i)
@@ -27,11 +23,8 @@ Result<Graph> with_zeros(Graph graph, const std::vector<bool>& wanted,
   passes::Rewrite rewrite(std::move(graph));
   for (const Node& node : rewrite.old_nodes()) rewrite.keep(node);
   for (std::size_t i = 0; i < wanted.size(); ++i) {
-    if (!wanted[i] || gradients[i] != kNoValue) continue;
-    const TensorType type = rewrite.type(static_cast<ValueId>(i));
-    gradients[i] = rewrite.emit_one(
-        "prim.full", {passes::arg("size", passes::list_of(type.sizes)), passes::arg("value", 0.0),
-                      passes::arg("dtype", type.dtype)});
+    if (wanted[i] && gradients[i] == kNoValue)
+      gradients[i] = emit_zeros(rewrite, rewrite.type(static_cast<ValueId>(i)));
   }
   return rewrite.finish();
 }
@@ -95,16 +88,7 @@ Graph subgraph_of(SubgraphGradients of, const std::vector<ValueId>& inputs,
   graph.values = std::move(values);
   graph.interface.inputs = std::move(taken);
   graph.names = {};
-  const auto map = [&](ValueId id) { return id == kNoValue ? id : moved[id]; };
-  for (Node& node : graph.nodes) {
-    for (NamedArgument& argument : node.args) map_values(argument.value, map);
-    for (ValueId& result : node.results) result = map(result);
-  }
-  for (Call& call : graph.calls) {
-    for (Argument& argument : call.args) map_values(argument, map);
-    for (NamedArgument& argument : call.kwargs) map_values(argument.value, map);
-    map_values(call.result, map);
-  }
+  renumber(graph, [&](ValueId id) { return id == kNoValue ? id : moved[id]; });
   graph.outputs.clear();
   graph.interface.outputs.clear();
   for (ValueId id : outputs) {

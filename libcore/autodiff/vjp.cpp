@@ -6,6 +6,16 @@
 
 namespace penstock::autodiff {
 
+TensorType dense(const TensorType& like) {
+  return ops::contiguous_type(like.dtype, like.sizes, like);
+}
+
+ValueId emit_zeros(passes::Rewrite& rewrite, const TensorType& like) {
+  return rewrite.emit_one(
+      "prim.full", {passes::arg("size", passes::list_of(like.sizes)), passes::arg("value", 0.0),
+                    passes::arg("dtype", like.dtype)});
+}
+
 ValueId Vjp::tangent(std::size_t result) {
   const ValueId given = tangents_[result];
   return given != kNoValue ? given : zeros_like(output(result));

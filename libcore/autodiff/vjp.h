@@ -113,6 +113,11 @@ class Vjp : public passes::Decomposition {
   bool gives_none_ = false;
 };
 
+/// A tensor like another one whose elements lie side by side: what tangents and gradients are.
+TensorType dense(const TensorType& like);
+/// A node that gives zeros, as many as in `like`.
+ValueId emit_zeros(passes::Rewrite& rewrite, const TensorType& like);
+
 /// Ends the way of gradients: its result is the argument, as a constant.
 inline constexpr std::string_view kDetach = "aten.detach.default";
 

@@ -75,7 +75,7 @@ bool ClassContents::are_of(PyTypeObject* type) {
     if (items_ == nullptr || !is_restored_by_torch(base)) return false;
     const auto& before = items_->keys_and_values;
     const auto now = items_of(dict);
-    if (now != items_ && before.size() != now->keys_and_values.size()) return false;
+    if (before.size() != now->keys_and_values.size()) return false;
     for (std::size_t i = 0; i < before.size(); ++i) {
       if (before[i].get() != now->keys_and_values[i].get()) return false;
     }

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "ir/argument_text.h"
+#include "ir/renumber.h"
 #include "ir/subgraphs.h"
 #include "ops/op.h"
 #include "passes/decompose/decided_sizes.h"
@@ -382,25 +383,6 @@ std::int32_t Recorder::output(ValueId id, PyObject* object) {
   return found->second;
 }
 
-namespace {
-
-/// Renumbers all values of a graph.
-void renumber(Graph& graph, const std::vector<ValueId>& new_id) {
-  auto map = [&](ValueId id) { return new_id[id]; };
-  for (Call& call : graph.calls) {
-    for (Argument& a : call.args) map_values(a, map);
-    for (NamedArgument& a : call.kwargs) map_values(a.value, map);
-    map_values(call.result, map);
-  }
-  for (Node& node : graph.nodes) {
-    for (NamedArgument& a : node.args) map_values(a.value, map);
-    for (ValueId& id : node.results) id = map(id);
-  }
-  for (ValueId& id : graph.outputs) id = map(id);
-}
-
-}  // namespace
-
 void Recorder::finish() {
   sizes_.finish(graph_);
   const std::size_t inputs = graph_.interface.inputs.size();
@@ -412,7 +394,7 @@ void Recorder::finish() {
     values[new_id[id]] = std::move(graph_.values[id]);
   }
   graph_.values = std::move(values);
-  renumber(graph_, new_id);
+  renumber(graph_, [&](ValueId id) { return new_id[id]; });
   // Memory that is written must not be shared with an input that the graph takes for separate.
   for (std::size_t i = 0; i < inputs; ++i) {
     if (!written_[i]) continue;

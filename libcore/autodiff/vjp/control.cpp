@@ -16,7 +16,6 @@
 #include "autodiff/differentiate_subgraph.h"
 #include "autodiff/vjp.h"
 #include "ir/subgraphs.h"
-#include "ops/rules/inference.h"
 
 namespace penstock::autodiff {
 
@@ -34,10 +33,6 @@ std::vector<ValueId> wanted_of(const std::vector<ValueId>& all, const std::vecto
     if (wanted[i]) some.push_back(all[i]);
   }
   return some;
-}
-
-TensorType gradient_type(const TensorType& of) {
-  return ops::contiguous_type(of.dtype, of.sizes, of);
 }
 
 }  // namespace
@@ -64,7 +59,7 @@ void chosen(Vjp& vjp) {
   }
   const std::vector<ValueId> given = wanted_of(operands, wanted);
   std::vector<TensorType> types;
-  for (ValueId id : given) types.push_back(gradient_type(vjp.type(id)));
+  for (ValueId id : given) types.push_back(dense(vjp.type(id)));
   const std::vector<ValueId> gradients = vjp.emit_control(std::move(args), std::move(types));
   for (std::size_t i = 0; i < gradients.size(); ++i) vjp.give(given[i], gradients[i]);
 }
@@ -135,7 +130,7 @@ class ScanGradients {
   void carry(ValueId input, ValueId operand, ValueId output) {
     take(input, operand);
     outputs_.push_back(output);
-    types_.push_back(gradient_type(vjp_.type(operand)));
+    types_.push_back(dense(vjp_.type(operand)));
   }
 
   /// What all turns take has the sum of the gradients of all turns.
@@ -154,7 +149,7 @@ class ScanGradients {
 
   void give_row(ValueId output, std::size_t operand) {
     rows_.push_back(output);
-    row_types_.push_back(gradient_type(vjp_.type(operands_[operand])));
+    row_types_.push_back(dense(vjp_.type(operands_[operand])));
   }
 
   void emit(SubgraphGradients made, std::size_t carried, std::size_t scanned) {
