@@ -15,13 +15,15 @@ Json encode_call(const Call& call, const ValueNames& names) {
     stack.push_back(Json{{"function", frames[i]->function.text()},
                          {"location", encode_location(frames[i]->location)}});
   }
-  return Json{{"opcode", call.opcode},
-              {"name", call.name},
-              {"target", call.target},
-              {"args", encode_arguments(call.args, names)},
-              {"kwargs", encode_arguments(call.kwargs, names)},
-              {"stack", std::move(stack)},
-              {"result", encode_argument(call.result, names)}};
+  Json out{{"opcode", call.opcode},
+           {"name", call.name},
+           {"target", call.target},
+           {"args", encode_arguments(call.args, names)},
+           {"kwargs", encode_arguments(call.kwargs, names)},
+           {"stack", std::move(stack)},
+           {"result", encode_argument(call.result, names)}};
+  if (call.checkpoint >= 0) out["checkpoint"] = call.checkpoint;
+  return out;
 }
 
 Call decode_call(const Field& field, const ValueIds& ids) {
@@ -40,6 +42,10 @@ Call decode_call(const Field& field, const ValueIds& ids) {
     call.stack = std::make_shared<const StackFrame>(std::move(innermost));
   });
   if (auto result = record.optional("result")) call.result = decode_argument(*result, ids);
+  if (auto checkpoint = record.optional("checkpoint")) {
+    call.checkpoint = checkpoint->integer32();
+    if (call.checkpoint < 0) checkpoint->fail("a checkpoint's number is not negative");
+  }
   return call;
 }
 

@@ -166,6 +166,7 @@ RECORDS = {
         ("kwargs", "[named_argument]", "by name"),
         ("stack?", "[frame]", "outermost first"),
         ("result?", "argument", "what it gave"),
+        ("checkpoint?", "integer", "the activation checkpoint that it ran in; one of target \"torch.utils.checkpoint.checkpoint\" begins it"),
     ]),
     "result": ("A value that a node makes.", [
         ("name", "text", "unique in the graph"),

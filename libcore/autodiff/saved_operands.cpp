@@ -10,6 +10,7 @@
 
 #include "autodiff/vjp.h"
 #include "ir/argument_text.h"
+#include "ir/checkpoint.h"
 #include "ops/op.h"
 #include "ops/promotion.h"
 
@@ -227,18 +228,31 @@ std::vector<bool> lasting_nodes(const Graph& graph, const std::vector<ValueId>& 
   return lasting;
 }
 
-/// By value: how torch keeps something with its memory.
+/// By value: how torch keeps something with its memory. Of what a checkpoint's function computes it
+/// keeps nothing, but the tensors that the function is given.
 std::vector<SavedAs> saved_values(const Graph& graph, const std::vector<ValueId>& base) {
   std::vector<SavedAs> saved(graph.values.size(), SavedAs::nothing);
+  const auto keep = [&](ValueId id, SavedAs as) {
+    SavedAs& known = saved[base[id]];
+    known = std::max(known, base[id] != id ? std::min(as, SavedAs::view) : as);
+  };
   const std::vector<bool> lasting = lasting_nodes(graph, base);
+  std::unordered_set<std::int32_t> run_again;
   for (std::size_t i = 0; i < graph.nodes.size(); ++i) {
     if (!lasting[i]) continue;
+    const std::int32_t checkpoint = checkpoint_of(graph, graph.nodes[i]);
+    if (checkpoint >= 0) {
+      run_again.insert(checkpoint);
+      continue;
+    }
     for_each_saved(graph, graph.nodes[i], [&](const Kept& kept) {
-      if (kept.value == kNoValue) return;
-      const bool view = base[kept.value] != kept.value;
-      SavedAs& as = saved[base[kept.value]];
-      as = std::max(as, view ? std::min(kept.as, SavedAs::view) : kept.as);
+      if (kept.value != kNoValue) keep(kept.value, kept.as);
     });
+  }
+  for (const Call& call : graph.calls) {
+    if (!begins_checkpoint(call) || !run_again.contains(call.checkpoint)) continue;
+    for (const Argument& tensor : call.args)
+      for_each_value(tensor, [&](ValueId id) { keep(id, SavedAs::itself); });
   }
   return saved;
 }

@@ -9,7 +9,8 @@
 namespace penstock::cut {
 
 struct CutOptions {
-  /// Off: whatever backward reads is saved, and nothing is computed again but views.
+  /// Off: whatever backward reads is saved, and nothing is computed again but views and what the
+  /// program asks for (torch.utils.checkpoint).
   bool recompute = true;
   /// What a saved byte costs, in picoseconds: more is computed again for a higher price.
   double byte_price = 0;
@@ -66,6 +67,10 @@ struct ForwardBackward {
 /// copies always: a change that torch does not notice changes what torch reads, and no more. Random
 /// numbers, effects, ops that torch runs and what is read of inputs that the graph writes are never
 /// computed again.
+///
+/// Of an activation checkpoint (ir/checkpoint.h) what it takes and gives is saved; the rest is
+/// computed again when backward gets there, from what the program's memory holds then, as torch
+/// does. Where a policy of the program's chooses what a checkpoint keeps, the cheapest cut does.
 ///
 /// Needs: level core, tangents and gradients in the interface, no role yet. Leaves: level core.
 /// Linear in nodes and uses, but for the cut itself, which is so in practice. Errors: PS0606 where

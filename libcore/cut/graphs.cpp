@@ -130,6 +130,7 @@ class BackwardPart {
         choice_(choice),
         forward_(forward),
         part_(facts.count()),
+        added_(joint.nodes.size(), false),
         calls_(joint.calls.size(), -1) {
     for (const Value& value : joint.values) names_.insert(value.name);
   }
@@ -140,8 +141,10 @@ class BackwardPart {
     for (const Origin& origin : origins) add_origin(origin);
     add_sizes();
     for (std::size_t i = 0; i < joint_.nodes.size(); ++i) {
-      if (is_here(i)) add_node(i);
+      if (is_here(i) && !waits(i)) add_with_needed(i);
     }
+    for (const Gradient& gradient : joint_.interface.training.gradients)
+      add_needed_for(joint_.outputs[static_cast<std::size_t>(gradient.output)]);
     add_gradients();
     return finished(std::move(part_.out()), joint_);
   }
@@ -280,6 +283,41 @@ class BackwardPart {
                    [&](ValueId id) { return id == shown ? facts_.copy[shown] : id; });
   }
 
+  /// What a checkpoint computes again is computed when it is read first: until then its operands
+  /// alone take memory.
+  bool waits(std::size_t node) const {
+    return facts_.forward[node] && facts_.checkpoint[node] >= 0;
+  }
+
+  /// The node that makes the value, where it waits for its first reader; -1: none does.
+  std::int32_t waiting_for(ValueId id) const {
+    const std::int32_t maker = facts_.remade_by[id];
+    const bool here = maker >= 0 && is_here(static_cast<std::size_t>(maker));
+    return here && waits(static_cast<std::size_t>(maker)) && !added_[maker] ? maker : -1;
+  }
+
+  void add_needed_for(ValueId id) {
+    if (const std::int32_t maker = waiting_for(id); maker >= 0)
+      add_with_needed(static_cast<std::size_t>(maker));
+  }
+
+  /// Adds a node behind those that wait for it, and that these wait for.
+  void add_with_needed(std::size_t number) {
+    std::vector<std::size_t> open = {number};
+    while (!open.empty()) {
+      const std::size_t node = open.back();
+      const std::size_t before = open.size();
+      for_each_read(joint_, facts_, node, [&](ValueId id) {
+        if (const std::int32_t maker = waiting_for(id); maker >= 0)
+          open.push_back(static_cast<std::size_t>(maker));
+      });
+      if (open.size() > before) continue;
+      open.pop_back();
+      if (!added_[node]) add_node(node);
+      added_[node] = true;
+    }
+  }
+
   void add_node(std::size_t number) {
     Node node = joint_.nodes[number];
     const auto here = [&](ValueId id) { return in_backward(joint_, facts_, number, id); };
@@ -321,6 +359,7 @@ class BackwardPart {
   const Graph& forward_;
   Extract part_;
   std::unordered_set<std::string> names_;
+  std::vector<bool> added_;          ///< by node there
   std::vector<std::int32_t> calls_;  ///< call there -> call here
 };
 

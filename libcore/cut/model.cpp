@@ -7,6 +7,7 @@
 #include <unordered_set>
 
 #include "cut/flow_network.h"
+#include "ir/checkpoint.h"
 #include "ops/effects.h"
 #include "ops/op.h"
 
@@ -15,6 +16,12 @@ namespace penstock::cut {
 bool shows_operand(const Node& node) {
   const ops::OpFacts* op = ops::find_op(node.op);
   return op != nullptr && op->has(ops::kView) && operand_value(node, "self") != kNoValue;
+}
+
+bool reads_own_memory(const JointFacts& facts, std::size_t node, ValueId id) {
+  const std::int32_t maker = facts.maker[facts.root[id]];
+  return maker >= 0 && facts.checkpoint[node] >= 0 &&
+         facts.checkpoint[maker] == facts.checkpoint[node];
 }
 
 namespace {
@@ -30,6 +37,7 @@ void find_roots(const Graph& joint, JointFacts& facts) {
       facts.maker[result] = static_cast<std::int32_t>(i);
       if (view) facts.root[result] = facts.root[operand_value(node, "self")];
     }
+    facts.checkpoint.push_back(checkpoint_of(joint, node));
   }
 }
 
@@ -124,10 +132,10 @@ void find_demands(const Graph& joint, JointFacts& facts) {
   std::vector<bool> by_formula(joint.values.size(), false);  // by root
   facts.demanded.assign(joint.values.size(), false);
   for (std::size_t i = 0; i < joint.nodes.size(); ++i) {
-    if (facts.forward[i]) continue;
+    if (facts.forward[i] && facts.checkpoint[i] < 0) continue;
     for_each_operand(joint.nodes[i], [&](ValueId id) {
       if (facts.backward[i]) facts.demanded[id] = true;
-      by_formula[facts.root[id]] = true;
+      if (!reads_own_memory(facts, i, id)) by_formula[facts.root[id]] = true;
     });
   }
   for (std::size_t i = own_outputs(interface); i < joint.outputs.size(); ++i) {
@@ -168,7 +176,7 @@ std::vector<bool> find_copied(const Graph& joint, const JointFacts& facts) {
   std::vector<bool> copied(joint.values.size(), false);
   for (std::size_t i = 0; i < joint.nodes.size(); ++i) {
     const Node& node = joint.nodes[i];
-    if (!facts.forward[i] || shows_operand(node)) continue;
+    if (!facts.forward[i] || facts.checkpoint[i] >= 0 || shows_operand(node)) continue;
     for_each_operand(node, [&](ValueId id) {
       if (facts.base[id] == kNoValue) return;
       copied[id] = copied[facts.base[id]] = true;
@@ -191,7 +199,9 @@ void add_copies(const Graph& joint, JointFacts& facts) {
   const std::vector<bool> copied = find_copied(joint, facts);
   const auto remade_by = [&](ValueId id) {
     const std::int32_t maker = facts.maker[id];
-    return maker >= 0 && shows_operand(joint.nodes[maker]) ? -1 : maker;
+    const bool itself =  // what the node makes in backward is no copy
+        maker >= 0 && (facts.checkpoint[maker] >= 0 || shows_operand(joint.nodes[maker]));
+    return itself ? -1 : maker;
   };
   facts.copy.assign(joint.values.size(), kNoValue);
   facts.remade_by = facts.maker;

@@ -9,11 +9,14 @@ namespace penstock::cut {
 
 /// What a joint graph is to its cut.
 struct JointFacts {
-  std::vector<std::int32_t> maker;   ///< by value: the node that makes it; -1: an input
-  std::vector<ValueId> root;         ///< by value: the value whose memory it may show
-  std::vector<bool> backward;        ///< by node: it depends on a tangent, or on what is read again
-  std::vector<bool> forward;         ///< by node: outputs, writes, checks or random draws need it
-  std::vector<bool> demanded;        ///< by value: backward nodes or gradients read it
+  std::vector<std::int32_t> maker;  ///< by value: the node that makes it; -1: an input
+  std::vector<ValueId> root;        ///< by value: the value whose memory it may show
+  std::vector<bool> backward;       ///< by node: it depends on a tangent, or on what is read again
+  std::vector<bool> forward;        ///< by node: outputs, writes, checks or random draws need it
+  std::vector<bool> demanded;       ///< by value: backward nodes or gradients read it
+  /// By node: the activation checkpoint that it was recorded in, which runs again in backward on
+  /// what the program's memory holds then; -1: none.
+  std::vector<std::int32_t> checkpoint;
   std::vector<std::int32_t> output;  ///< by value: an output of the program's that it is; -1: none
   std::vector<bool> visible;         ///< by root: the program may change its memory
   /// By value: numbers that are inputs, and inputs and outputs that backward may read although the
@@ -54,12 +57,16 @@ void for_each_operand(const Node& node, const Visit& visit) {
 }
 
 /// What `id` is to a node that reads or makes it in backward: a node of forward's that is computed
-/// again knows its copy, but views and the derivatives' formulas the value itself.
+/// again knows its copy, but views, checkpoints and the derivatives' formulas the value itself.
 inline ValueId in_backward(const Graph& joint, const JointFacts& facts, std::size_t node,
                            ValueId id) {
-  const bool again = facts.forward[node] && !shows_operand(joint.nodes[node]);
+  const bool again =
+      facts.forward[node] && facts.checkpoint[node] < 0 && !shows_operand(joint.nodes[node]);
   return again && facts.copy[id] != kNoValue ? facts.copy[id] : id;
 }
+
+/// Whether the node is of a checkpoint that made the memory of the value `id`.
+bool reads_own_memory(const JointFacts& facts, std::size_t node, ValueId id);
 
 /// Calls `visit(node)` for the views by which a value shows its base.
 template <class Visit>

@@ -2,9 +2,11 @@
 // decide, and only where both sides are near each other: a product against a pass over memory is
 // never a close call.
 #include <algorithm>
+#include <unordered_set>
 
 #include "cut/model.h"
 #include "fusion/cost.h"
+#include "ir/checkpoint.h"
 #include "ir/device.h"
 #include "ir/size_estimate.h"
 #include "ir/subgraphs.h"
@@ -27,7 +29,11 @@ constexpr double kCalled = 32;
 class Pricing {
  public:
   Pricing(const Graph& joint, const JointFacts& facts)
-      : joint_(joint), facts_(facts), in_memory_(joint.values.size(), false), called_(in_memory_) {
+      : joint_(joint),
+        facts_(facts),
+        in_memory_(joint.values.size(), false),
+        called_(in_memory_),
+        leaves_checkpoint_(joint.nodes.size(), false) {
     interface_ = joint.interface;
     ops::GuardingShapes shapes(interface_);
     const std::vector<std::int32_t> uses = partition::count_uses(joint);
@@ -35,6 +41,9 @@ class Pricing {
     for (const Node& node : joint.nodes)
       placements_.push_back(partition::place(joint, node, uses, shapes, device).placement);
     find_memory();
+    for (const Call& call : joint.calls)
+      if (is_selective(call)) selective_.insert(call.checkpoint);
+    find_results_of_checkpoints();
   }
 
   Prices run() {
@@ -74,6 +83,26 @@ class Pricing {
     }
   }
 
+  /// What others than its nodes read of a checkpoint, the backward of others included, is kept: it
+  /// would have to run again for them too. Of a view that is what it shows.
+  void find_results_of_checkpoints() {
+    std::vector<bool> read_outside(joint_.values.size(), false);
+    for (std::size_t i = 0; i < joint_.nodes.size(); ++i) {
+      for_each_operand(joint_.nodes[i], [&](ValueId id) {
+        const std::int32_t maker = facts_.maker[id];
+        if (maker >= 0 && facts_.checkpoint[maker] != facts_.checkpoint[i]) read_outside[id] = true;
+      });
+    }
+    for (std::size_t i = joint_.nodes.size(); i-- > 0;) {
+      const Node& node = joint_.nodes[i];
+      const auto is_read = [&](ValueId id) { return read_outside[id]; };
+      if (facts_.checkpoint[i] < 0 || std::ranges::none_of(node.results, is_read)) continue;
+      const bool view = shows_operand(node);
+      if (!view) leaves_checkpoint_[i] = true;
+      if (view) read_outside[operand_value(node, "self")] = true;
+    }
+  }
+
   static bool is_pointwise(const Node& node) {
     const ops::OpFacts* op = ops::find_op(node.op);
     using enum ops::PrimGroup;
@@ -101,6 +130,8 @@ class Pricing {
     if (op.has(ops::kDataDependent)) return kNever;
     if (!facts_.forward[i]) return 0;                        // nobody else computes it
     if (find_control_op(node.op) != nullptr) return kNever;  // how much it runs is not known
+    if (facts_.checkpoint[i] >= 0 && !selective_.contains(facts_.checkpoint[i]))
+      return leaves_checkpoint_[i] ? kNever : 0;  // as the program asks for
     double sum = work(node, op);
     for (ValueId result : node.results) {
       if (called_[result]) sum += 2 * bytes(result) * kByte;
@@ -168,7 +199,9 @@ class Pricing {
   Interface interface_;  ///< takes guards that a rule may record
   std::vector<Placement> placements_;
   std::vector<bool> in_memory_;
-  std::vector<bool> called_;  ///< read in backward by what is no kernel of ours
+  std::vector<bool> called_;                    ///< read in backward by what is no kernel of ours
+  std::unordered_set<std::int32_t> selective_;  ///< checkpoints of which what pays is kept
+  std::vector<bool> leaves_checkpoint_;  ///< by node: others than its checkpoint's read its results
 };
 
 }  // namespace

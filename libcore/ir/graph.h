@@ -37,7 +37,8 @@ struct Call {
   std::vector<Argument> args;  ///< values are those that the nodes of earlier calls made
   std::vector<NamedArgument> kwargs;
   CallStack stack;
-  Argument result;  ///< what it gave, in values: one value, a list of them, None
+  Argument result;               ///< what it gave, in values: one value, a list of them, None
+  std::int32_t checkpoint = -1;  ///< which activation checkpoint it ran in (ir/checkpoint.h)
 };
 
 /// A value of the graph: an input, or one result of a node.

@@ -163,6 +163,7 @@ bool Recorder::before_write(ValueId id) {
     return storages_[known] == nullptr || storages_[known] == storages_[id];
   });
   written_storages_.insert(storages_[id]);
+  checkpoints.note_write(*this, id);
   // A view of an input writes the input too: every input in the same memory is kept.
   const std::int32_t storage = graph_.values[id].type.storage;
   for (std::size_t i = 0; i < graph_.interface.inputs.size(); ++i) {
@@ -194,6 +195,7 @@ std::vector<PyRef> Recorder::written_inputs() const {
 std::int32_t Recorder::add_call(Call call, PyRef callable) {
   int& used = call_names_[call.name];
   if (used++ > 0) call.name += "_" + std::to_string(used - 1);
+  call.checkpoint = checkpoints.number();
   graph_.calls.push_back(std::move(call));
   callables.push_back(std::move(callable));
   return static_cast<std::int32_t>(graph_.calls.size()) - 1;

@@ -12,6 +12,7 @@
 #include "heap/heap_gaps.h"
 #include "ir/graph.h"
 #include "policy/shown_code.h"
+#include "record/checkpoints.h"
 #include "record/grid_values.h"
 #include "record/known_values.h"
 #include "record/recorded_guards.h"
@@ -129,6 +130,7 @@ class Recorder {
   std::vector<python::PyRef> callables;       ///< one per call, or null
   GridValues grid;                            ///< what stands for a grid of numbers
   OpenSubgraphs subgraphs;                    ///< what control flow runs, while it is recorded
+  OpenCheckpoints checkpoints;                ///< whose functions are recorded
   /// One per input: the tensor if it was written, or null.
   std::vector<python::PyRef> written_inputs() const;
 

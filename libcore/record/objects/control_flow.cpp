@@ -1,9 +1,9 @@
 // torch's control flow: torch.cond, while_loop and their kin. Plain Python gets to the program's
 // functions by way of torch.compile, and torch has them traced. Here a function of Python stands
-// for each of them (polyfills_source.py) that runs the program's functions once, and says between
-// them where one begins and ends; what was recorded of them becomes subgraphs. They must do nothing
-// but compute their results then, as torch demands too: the walker leaves the whole call to torch
-// before anything else happens (Walker::abandon).
+// for each of them (polyfills_control_flow.py) that runs the program's functions once, and says
+// between them where one begins and ends; what was recorded of them becomes subgraphs. They must do
+// nothing but compute their results then, as torch demands too: the walker leaves the whole call to
+// torch before anything else happens (Walker::abandon).
 
 #include "record/objects/control_flow.h"
 

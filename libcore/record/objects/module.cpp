@@ -7,6 +7,7 @@
 #include "record/models.h"
 #include "record/objects/attribute.h"
 #include "record/objects/call.h"
+#include "record/objects/checkpoint.h"
 #include "record/objects/container.h"
 #include "record/objects/control_flow.h"
 #include "record/objects/torch_call.h"
@@ -217,6 +218,9 @@ CodeModel find_code_model(std::string_view name) {
   if (name == "apply_without_gradients") return apply_without_gradients;
   if (name == "bind_defaults") return model_bind_defaults;
   if (name == "check") return model_check;
+  if (name == "checkpoint") return model_checkpoint;
+  if (name == "begin_checkpoint") return model_begin_checkpoint;
+  if (name == "end_checkpoint") return model_end_checkpoint;
   if (name == "cond") return model_cond;
   if (name == "begin_subgraph") return model_begin_subgraph;
   if (name == "end_subgraph") return model_end_subgraph;

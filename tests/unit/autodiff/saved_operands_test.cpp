@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 
 #include "gradient_graph.h"
+#include "ir/checkpoint.h"
 #include "passes/rewrite.h"
 
 using namespace penstock;
@@ -47,6 +48,24 @@ TEST_CASE("overloads of one name keep different things") {
   g.output(places);
   CHECK(inputs_saved_by_torch(g.graph) == std::vector{SavedAs::itself, SavedAs::nothing});
   CHECK(outputs_saved_by_torch(g.graph) == std::vector<bool>{true, false, true});
+}
+
+TEST_CASE("of what a checkpoint runs again its tensors alone are kept") {
+  GradientGraph g;
+  const ValueId x = g.leaf(), y = g.leaf(), z = g.leaf();
+  g.output(g.unary("sin", z));
+  const std::size_t first = g.graph.nodes.size();
+  const ValueId hidden = g.unary("exp", g.binary("mul", x, g.value(y)));
+  g.output(g.unary("tanh", hidden));
+  Call call{"call_function", "checkpoint", std::string(kCheckpoint), {g.value(x)}, {}, {}, {}};
+  call.checkpoint = 0;
+  g.graph.calls.push_back(std::move(call));
+  for (std::size_t i = first; i < g.graph.nodes.size(); ++i)
+    g.graph.nodes[i].call = static_cast<std::int32_t>(g.graph.calls.size()) - 1;
+  CHECK(inputs_saved_by_torch(g.graph) ==
+        std::vector{SavedAs::itself, SavedAs::nothing, SavedAs::itself});
+  CHECK(outputs_saved_by_torch(g.graph) == std::vector<bool>{false, false});
+  CHECK(is_anything_saved_by_torch(g.graph));
 }
 
 TEST_CASE("what nothing leads back to keeps nothing") {

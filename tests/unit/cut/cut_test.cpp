@@ -12,6 +12,7 @@
 #include "autodiff/differentiate.h"
 #include "cut/lay_out_saved.h"
 #include "gradient_graph.h"
+#include "ir/checkpoint.h"
 #include "ops/interpreter.h"
 #include "passes/decompose.h"
 #include "verifying_trace.h"
@@ -252,6 +253,105 @@ TEST_CASE("the same of an output, which is not computed again for a formula") {
     CHECK(gradients[0].reals()[0] ==
           doctest::Approx((3 * after * std::cos(3 * made) + std::sin(3 * made)) * after));
   }
+}
+
+/// The nodes from `first` on were recorded in a checkpoint of that number.
+void in_checkpoint(GradientGraph& g, std::size_t first, std::int32_t number) {
+  Call call{"call_function", "call", "operator.call", {}, {}, {}, {}};
+  call.checkpoint = number;
+  g.graph.calls.push_back(std::move(call));
+  for (std::size_t i = first; i < g.graph.nodes.size(); ++i)
+    g.graph.nodes[i].call = static_cast<std::int32_t>(g.graph.calls.size()) - 1;
+}
+
+std::size_t count_of(const std::string& text, std::string_view word) {
+  std::size_t count = 0;
+  for (std::size_t at = 0; (at = text.find(word, at)) != std::string::npos; ++at) ++count;
+  return count;
+}
+
+TEST_CASE("of checkpoints what goes in is saved, and each runs again when backward gets there") {
+  constexpr std::size_t kBlocks = 3;
+  constexpr double kSize = 256 * 256 * 4;
+  GradientGraph g;
+  ValueId x = matrix(g);
+  std::vector<ValueId> weights;
+  for (std::size_t i = 0; i < 2 * kBlocks; ++i) weights.push_back(matrix(g));
+  for (std::size_t i = 0; i < kBlocks; ++i) {
+    const std::size_t first = g.graph.nodes.size();
+    const ValueId hidden = g.unary("relu", product(g, x, weights[2 * i]));
+    x = g.unary("tanh", product(g, hidden, weights[2 * i + 1]));
+    in_checkpoint(g, first, static_cast<std::int32_t>(i));
+  }
+  g.output(x);
+  const Graph joint = joint_of(g);
+  for (const CutOptions& options : {CutOptions{}, CutOptions{.recompute = false}}) {
+    const ForwardBackward parts = cut_of(joint, options);
+    // The results of all blocks but the last, which is an output; all weights are read in place.
+    CHECK(parts.report.saved_bytes == (kBlocks - 1) * kSize);
+    for (const Kept& kept : parts.report.kept) CHECK(kept.kind != Kept::Kind::copy);
+    // Four gradients of products each. What makes a block's result is needed for the last alone:
+    // the results of the others are saved.
+    const std::string ops = ops_of(parts.backward);
+    CHECK(count_of(ops, "aten.mm") == 4 * kBlocks + kBlocks + 1);
+    // A block is gone through before the one in front of it is computed.
+    std::vector<int> products;  // in front of each block's hidden values, and behind the last
+    products.push_back(0);
+    for (const Node& node : parts.backward.nodes) {
+      if (node.op == "aten.mm.default") ++products.back();
+      if (node.op == "prim.maximum") products.push_back(0);
+    }
+    const std::vector<int> expected = {1, 7, 5, 3};
+    CHECK_MESSAGE(products == expected, ops_of(parts.backward));
+  }
+}
+
+TEST_CASE("where a policy chooses, products of a checkpoint are kept") {
+  GradientGraph g;
+  const ValueId x = matrix(g), w = matrix(g), v = matrix(g);
+  const std::size_t first = g.graph.nodes.size();
+  add_layer(g, x, w, v);
+  in_checkpoint(g, first, 0);
+  CHECK(cut_of(joint_of(g)).report.saved_bytes == 0);
+  Call front{"call_function", "checkpoint", std::string(kCheckpoint), {}, {}, {}, {}};
+  front.checkpoint = 0;
+  front.kwargs.push_back({std::string(kCheckpointPolicy), std::string("policy")});
+  g.graph.calls.push_back(std::move(front));
+  CHECK(cut_of(joint_of(g)).report.saved_bytes == 256 * 256 * 4);
+}
+
+TEST_CASE("what a checkpoint takes and what it gives is read as it is when it runs again") {
+  // y = tanh(x w) is the checkpoint's alone: x is read again, and y computed again.
+  GradientGraph g;
+  const ValueId x = g.leaf(1), w = g.leaf(1);
+  g.graph.interface.inputs[x].kind = g.graph.interface.inputs[w].kind = InputKind::user;
+  const ValueId y = g.unary("tanh", g.binary("mul", x, g.value(w)));
+  in_checkpoint(g, 0, 0);
+  g.output(y);
+  const Graph joint = joint_of(g);
+  for (const CutOptions& options : kEveryPrice) {
+    const ForwardBackward parts = cut_of(joint, options);
+    CHECK(parts.report.saved_bytes == 0);
+    Tensors inputs = {float_vector({0.3}), float_vector({2})};
+    Tensors outputs = outputs_of(parts.forward, inputs);
+    outputs[0] = float_vector({9});
+    inputs[0] = float_vector({0.7});
+    const Tensors gradients =
+        outputs_of(parts.backward, backward_inputs(parts, inputs, outputs, {float_vector({1})}));
+    const double again = std::tanh(0.7 * 2);
+    CHECK(gradients[0].reals()[0] == doctest::Approx((1 - again * again) * 2));
+  }
+}
+
+TEST_CASE("what a formula outside of a checkpoint reads of it is saved") {
+  GradientGraph g;
+  const ValueId x = matrix(g), w = matrix(g);
+  const ValueId hidden = g.unary("relu", product(g, x, w));
+  in_checkpoint(g, 0, 0);
+  g.output(g.unary("exp", g.unary("sin", hidden)));
+  const Graph joint = joint_of(g);
+  const ForwardBackward parts = cut_of(joint);
+  CHECK(count_of(ops_of(parts.backward), "aten.mm") == 2);
 }
 
 TEST_CASE("random numbers are saved and never drawn again") {

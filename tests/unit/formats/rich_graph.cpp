@@ -172,7 +172,8 @@ GraphDocument rich_graph() {
        all_arguments(first),
        {{"key", std::string("v")}},
        std::make_shared<const StackFrame>(StackFrame{"f", {"model.py", 1, 2, 3, 4}, caller}),
-       Argument::Value{first}});
+       Argument::Value{first},
+       3});
   graph.outputs = {first, 0};
   interface.outputs = {{type, {}, std::string(32, 'b')}, {type, {OutputAlias::Kind::input, 0}, {}}};
   interface.mutations = {{0, 1}};
