@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <iterator>
 #include <nlohmann/json.hpp>
 
 #include "formats/diff.h"
@@ -67,6 +66,22 @@ std::string heading(const GraphDifference& graph) {
   return fmt::format("graph [{}], now [{}] {}\n", graph.before, graph.after, graph.name);
 }
 
+bool is_guard(const GraphDifference& graph, const Difference& one) {
+  const DiffItem* item = item_at(graph.after_items, one.after_item);
+  if (item == nullptr) item = item_at(graph.before_items, one.before_item);
+  return item != nullptr && item->label.starts_with("guard ");
+}
+
+/// "  + %y = …  (model.py:12)\n".
+std::string line_of(const StreamDifference& all, const GraphDifference& graph,
+                    const Difference& one) {
+  const std::string at = places(all, graph, one);
+  if (one.kind == Difference::Kind::removed) return fmt::format("  - {}{}\n", one.before, at);
+  if (one.kind == Difference::Kind::added) return fmt::format("  + {}{}\n", one.after, at);
+  const auto [before, after] = trim(one.before, one.after);
+  return fmt::format("  ~ {}: {}: {} -> {}{}\n", one.title, one.what, before, after, at);
+}
+
 Json place_json(const DiffItem& item, const ProgramFiles& files) {
   const Location& location = users_frame(files, item.stack)->location;
   return {{"file", location.file.text()}, {"line", location.line}};
@@ -94,18 +109,12 @@ std::string place_of(const DiffItem& item, const ProgramFiles& files) {
 
 std::string to_text(const StreamDifference& difference) {
   std::string out;
-  auto line = std::back_inserter(out);
   for (const GraphDifference& graph : difference.graphs) {
     out += heading(graph);
-    for (const Difference& one : graph.comparison.differences) {
-      const std::string at = places(difference, graph, one);
-      if (one.kind == Difference::Kind::removed) fmt::format_to(line, "  - {}{}\n", one.before, at);
-      if (one.kind == Difference::Kind::added) fmt::format_to(line, "  + {}{}\n", one.after, at);
-      if (one.kind == Difference::Kind::changed) {
-        auto [before, after] = trim(one.before, one.after);
-        fmt::format_to(line, "  ~ {}: {}: {} -> {}{}\n", one.title, one.what, before, after, at);
-      }
-    }
+    std::string guards;  // of another version of a library there are many; what is computed first
+    for (const Difference& one : graph.comparison.differences)
+      (is_guard(graph, one) ? guards : out) += line_of(difference, graph, one);
+    out += guards;
   }
   return out;
 }

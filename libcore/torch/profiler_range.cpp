@@ -39,10 +39,11 @@ const Profiler& profiler() {
 
 }  // namespace
 
-ProfilerRange::ProfilerRange(const EntryId& id, const std::string& name) {
+ProfilerRange::ProfilerRange(const EntryId& id, const std::string& name, std::string_view part) {
   const Profiler& torch = profiler();
   if (torch.is_on == nullptr || !torch.is_on()) return;
-  const std::string title = "penstock [" + to_string(id) + "] " + name;
+  std::string title = "penstock [" + to_string(id) + "] " + name;
+  if (!part.empty()) title.append(" ").append(part);
   if (torch.start(title.c_str(), nullptr, nullptr, 0, &range_) != 0) range_ = nullptr;
 }
 

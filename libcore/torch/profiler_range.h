@@ -1,17 +1,18 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 
 #include "ir/interface.h"
 
 namespace penstock::torch {
 
 /// While it lives, and a profiler of torch's watches this thread, what runs is a range of its own
-/// there: "penstock [0/0] f". Kernels are no ops that torch could see. Without a profiler it costs
+/// there: "penstock [0/0] f", or "penstock [0/0] f backward" with that as `part`. Kernels are no ops that torch could see. Without a profiler it costs
 /// one call. Needs the GIL.
 class ProfilerRange {
  public:
-  ProfilerRange(const EntryId& id, const std::string& name);
+  ProfilerRange(const EntryId& id, const std::string& name, std::string_view part = {});
   ~ProfilerRange();
   ProfilerRange(const ProfilerRange&) = delete;
   ProfilerRange& operator=(const ProfilerRange&) = delete;

@@ -130,6 +130,19 @@ def magics(suite: Suite, inside: pathlib.Path) -> None:
                 wrong[1][-1]["output_type"] in ("error", "stream") and "--compile" in str(wrong[1]) and "'ran\\n'" not in str(wrong[1]), wrong)
 
 
+def example(suite: Suite, inside: pathlib.Path) -> None:
+    """The notebook of examples/."""
+    cells = [cell for cell in json.loads((SOURCE / "examples/notebook.ipynb").read_text())["cells"] if cell["cell_type"] == "code"]
+    outputs = run(suite, inside, ["".join(cell["source"]) for cell in cells])
+    if not outputs:
+        return
+    suite.check("no cell fails", all(output["output_type"] != "error" for each in outputs for output in each), outputs)
+    reports = [output for output in outputs[2] if is_report(output)]
+    suite.check("the marked cell has a report, which names the break",
+                len(reports) == 1 and "graph break" in reports[0]["data"]["text/plain"], outputs[2])
+    suite.check("the page is written", (suite.work / "notebook.html").read_text().startswith("<!DOCTYPE html>"), outputs[3])
+
+
 def main() -> int:
     build, python = map(pathlib.Path, sys.argv[1:3])
     with tempfile.TemporaryDirectory() as folder:
@@ -139,6 +152,7 @@ def main() -> int:
         os.environ.pop("PENSTOCK_COMPILE", None)
         as_without(suite, inside)
         magics(suite, inside)
+        example(suite, inside)
     print(f"{suite.passed} passed, {suite.failed} failed")
     return suite.failed > 0
 

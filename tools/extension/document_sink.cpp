@@ -89,7 +89,7 @@ jit::EntryCount* DocumentSink::record(const record::CapturedSegment& segment) {
 }
 
 void DocumentSink::used(EntryId id) {
-  if (counts_ == nullptr || owner_ != getpid()) return;
+  if (counts_ == nullptr) return;
   auto row = rows_.find({id.frame, id.recompile});
   if (row != rows_.end()) ++row->second->calls;
 }
@@ -137,7 +137,7 @@ void DocumentSink::chose(const BackendEvent& event) {
 void DocumentSink::left_root(const capture::RootTotals& totals) {
   if (totals.entered != capture::Stretch::Time())
     trace_.left_root(totals.entered, totals.entered + totals.root);
-  if (counts_ == nullptr || owner_ != getpid()) return;
+  if (counts_ == nullptr) return;
   counts_->native_ops += totals.native_ops;
   counts_->root_ns += totals.root.count();
   counts_->segment_ns += totals.in_segments.count();
@@ -150,7 +150,7 @@ void DocumentSink::ran(const capture::Stretch& stretch) {
     const auto row = rows_.find({stretch.id.frame, stretch.id.recompile});
     trace_.ran(stretch, row == rows_.end() ? nullptr : row->second);
   }
-  if (counts_ == nullptr || owner_ != getpid()) return;
+  if (counts_ == nullptr) return;
   using Kind = capture::Stretch::Kind;
   if (stretch.kind != Kind::behind) keep_span(stretch);
   if (stretch.id.frame < 0 || (stretch.kind != Kind::entry && stretch.kind != Kind::behind)) return;

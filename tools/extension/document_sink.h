@@ -60,7 +60,7 @@ class DocumentSink final : public capture::GraphSink, public capture::EventSink 
   void write(const formats::Document& document);
   void lose(const Diagnostic& why);
 
-  CaptureCounts* counts_;
+  CaptureCounts* counts_;  ///< in memory of its own behind a fork (extension.cpp)
   int descriptor_;
   bool fullgraph_;   ///< every break is an error, told at once
   bool self_check_;  ///< rules are compared with what ops gave

@@ -32,6 +32,7 @@
 #include "python/literal.h"
 #include "torch/autocast.h"
 #include "torch/gradient_node.h"
+#include "torch/profiler_range.h"
 #include "torch/state.h"
 
 namespace penstock::jit {
@@ -232,16 +233,18 @@ class GradientRun final : public torch::GradientNode {
   bool run_kernels(std::span<PyObject* const> kept, std::span<PyObject* const> tangents,
                    std::vector<PyRef>& gradients) {
     GradientProgram& program = *program_;
+    const Interface& interface = program.parts.backward_interface;
+    const torch::ProfilerRange range(interface.id, interface.name, "backward");
     Arguments arguments;
     if (!fill(kept, tangents, arguments)) return false;
-    std::vector<PyRef> outputs(program.parts.backward_interface.outputs.size());
+    std::vector<PyRef> outputs(interface.outputs.size());
     bool written = false;
     program.running = true;
     const auto done = program.parts.backward->run(
         {arguments.values, program.all, replay_.symbols.data(), nullptr}, outputs, written);
     program.running = false;
     if (!done) return false;
-    const auto& order = program.parts.backward_interface.training.gradients;
+    const auto& order = interface.training.gradients;
     for (std::size_t i = 0; i < order.size(); ++i)
       gradients[program.gradients[i]] =
           std::move(outputs[static_cast<std::size_t>(order[i].output)]);
