@@ -96,11 +96,12 @@ def zsh_option(option: dict) -> list[str]:
 def zsh(tools: list[dict]) -> str:
     names = {tool["tool"]: tool["summary"] for tool in tools if tool["tool"]} | BUILT_IN
     listing = "\n".join(f"    '{name}:{quoted(text)}'" for name, text in names.items())
-    cases = ""
-    for tool in tools:
+    cases = "    help) _describe tool tools ;;\n"
+    for tool in sorted(tools, key=lambda tool: not tool["tool"]):  # the pattern that matches all stands last
         rows = " \\\n        ".join(row for option in tool["options"] for row in zsh_option(option))
         pattern = tool["tool"] or "*"
-        cases += f"    {pattern})\n      _arguments \\\n        {rows} '*:file:_files' ;;\n"
+        words = f"'1:action:({actions(tool)})'" if actions(tool) else "'*:file:_files'"
+        cases += f"    {pattern})\n      _arguments \\\n        {rows} {words} ;;\n"
     return f"""#compdef penstock
 # zsh completion for penstock; generated, see scripts/completions.py
 _penstock() {{
@@ -126,11 +127,13 @@ def fish(tools: list[dict]) -> str:
     out = ["# fish completion for penstock; generated, see scripts/completions.py"]
     out += [f"complete -c penstock -n __fish_use_subcommand -f -a {name} -d '{clean(text)}'"
             for name, text in names.items()]
+    out.append(f"complete -c penstock -n '__fish_seen_subcommand_from help' -f -a '{' '.join(names)}'")
     for tool in tools:
-        if not tool["tool"]:
-            continue
+        where = f"__fish_seen_subcommand_from {tool['tool']}" if tool["tool"] else "__fish_use_subcommand"
+        if actions(tool):
+            out.append(f"complete -c penstock -n '{where}' -f -a '{actions(tool)}'")
         for option in tool["options"]:
-            row = f"complete -c penstock -n '__fish_seen_subcommand_from {tool['tool']}'"
+            row = f"complete -c penstock -n '{where}'"
             for name in option["names"]:
                 row += f" -l {name[2:]}" if name.startswith("--") else f" -s {name[1:]}"
             if "choices" in option:

@@ -12,9 +12,12 @@ import os
 import pathlib
 import pty
 import re
+import select
+import shutil
 import subprocess
 import sys
 import tempfile
+import time
 import zipfile
 
 from suite import TIMEOUT_SECONDS, Suite
@@ -237,15 +240,65 @@ def dispatcher(suite: InvocationSuite) -> None:
                         (["help", "explain"], ["--help"])):
         one, other = suite.run("penstock", *words), suite.run("penstock", *same)
         suite.check(f"penstock {' '.join(words)}", one.returncode == 0 and one.stdout == other.stdout != "", one)
-    for line, wanted in (("penstock ver", "verify version"), ("penstock help ru", "run"), ("penstock cache re", "repair"),
-                         ("penstock capture --emit=c", "cbor"), ("penstock run --py", "--python=")):
-        words = line.replace("=", " = ").split(" ")
-        complete = (f"source {suite.build}/scripts/penstock; COMP_WORDS=({' '.join(words)}); COMP_CWORD={len(words) - 1};"
-                    ' compopt() { :; }; _penstock; echo "${COMPREPLY[@]}"')
-        done = suite.shell(complete)
-        suite.check(f"completion of {line}", done.stdout.strip() == wanted and done.stderr == "", done)
     suite.expect("help on no tool", suite.run("penstock", "help", "capure"), 2, "penstock capture")
     suite.expect("help on too much", suite.run("penstock", "help", "run", "capture"), 2, "one tool")
+
+
+# What is typed, what there is to choose from, and what the line becomes where that is one thing.
+COMPLETIONS = (("penstock ver", "verify version", ""), ("penstock graphd", "graphdiff", "penstock graphdiff "),
+               ("penstock help ru", "run", "penstock help run "), ("penstock cache rep", "repair", "penstock cache repair "),
+               ("penstock capture --emit=cb", "cbor", "penstock capture --emit=cbor "), ("penstock run --py", "--python=", "penstock run --python="),
+               ("penstock report --diagnostics=j", "json", "penstock report --diagnostics=json "), ("penstock --vers", "--version", "penstock --version "))
+
+
+def completions(suite: InvocationSuite) -> None:
+    """What the Tab key gives in each shell."""
+    scripts = suite.build / "scripts"
+    for line, words, _ in COMPLETIONS:
+        typed = line.replace("=", " = ").split(" ")
+        complete = (f"source {scripts}/penstock; COMP_WORDS=({' '.join(typed)}); COMP_CWORD={len(typed) - 1};"
+                    ' compopt() { :; }; _penstock; echo "${COMPREPLY[@]}"')
+        done = suite.shell(complete)
+        suite.check(f"bash's completion of {line}", done.stdout.strip() == words and done.stderr == "", done)
+    if shutil.which("fish") is None:
+        print("skipped: fish is not installed")
+    else:
+        for line, words, _ in COMPLETIONS:
+            done = suite.run("fish", "-c", f"source {scripts}/penstock.fish; complete -C '{line}'")
+            given = [row.split("\t")[0].rsplit("=", 1) for row in done.stdout.splitlines()]
+            found = [row[-1] if "=" in line else row[0] for row in given]
+            suite.check(f"fish's completion of {line}", " ".join(sorted(found)) == words.rstrip("=") and done.stderr == "", done)
+    if shutil.which("zsh") is None:
+        print("skipped: zsh is not installed")
+    else:
+        for line, _, becomes in COMPLETIONS:
+            shown = zsh_line(scripts, line) if becomes else ""
+            suite.check(f"zsh's completion of {line}", shown == becomes, shown)
+
+
+def zsh_line(scripts: pathlib.Path, line: str) -> str:
+    """What stands on zsh's command line when Tab was pressed behind `line`."""
+    child, terminal = pty.fork()
+    if child == 0:
+        os.execvpe("zsh", ["zsh", "-f", "-i"], {"PATH": os.environ["PATH"], "TERM": "dumb", "HOME": str(scripts), "LC_ALL": "C.UTF-8"})
+
+    def read_until(mark: bytes) -> bytes:
+        text, end = b"", time.monotonic() + 30
+        while mark not in text and time.monotonic() < end:
+            if select.select([terminal], [], [], 0.2)[0]:
+                text += os.read(terminal, 65536)
+        return text
+
+    # Control-X prints the line; a key is read when the completion before it is done.
+    os.write(terminal, (f"fpath=({scripts} $fpath); autoload -Uz compinit; compinit -u -D; "
+                        "shown() { print -r -- \"<<$BUFFER>>\" }; zle -N shown; bindkey '^X' shown; print RE''ADY\n").encode())
+    read_until(b"READY")
+    os.write(terminal, line.encode() + b"\t\x18")
+    found = re.search(rb"<<(.*?)>>", read_until(b">>"))
+    os.write(terminal, b"\x15exit\n")
+    os.close(terminal)
+    os.waitpid(child, 0)
+    return found[1].decode() if found else ""
 
 
 def main() -> int:
@@ -263,6 +316,7 @@ def main() -> int:
         report_of_endings(suite)
         progress(suite)
         dispatcher(suite)
+        completions(suite)
     print(f"{suite.passed} passed, {suite.failed} failed")
     return 1 if suite.failed or not suite.passed else 0
 
