@@ -405,18 +405,25 @@ llvm::SmallVector<Value*, 8> KernelEmitter::load_copies(const Instruction& instr
   llvm::Type* scalar = memory_type(ir_.getContext(), dtype, 0);
   const int copies = vector_frame()->copies;
   const bool masked = !instruction.operands.empty();
-  const int group = masked ? 1 : group_of(instruction, copies);
+  // One truth for all neighbours lets them be loaded together, or none.
+  const bool same = masked && !find(instruction.operands[0])->vector;
+  const int group = masked && !same ? 1 : group_of(instruction, copies);
   llvm::SmallVector<Value*, 8> values;
   for (int copy = 0; copy < copies; copy += group) {
     Value* pointer = copy_pointer(instruction, scalar, copy);
+    if (masked) {
+      auto* type = llvm::ArrayType::get(scalar, static_cast<std::uint64_t>(group));
+      Value* zero = zero_of(pointer, type);
+      llvm::cast<llvm::GlobalVariable>(zero)->setAlignment(llvm::Align(kAccessBytes));
+      Value* mask = same ? copy_of(*find(instruction.operands[0]), 0, false)
+                         : lane_mask(instruction, 0, copy);
+      pointer = ir_.CreateSelect(mask, pointer, zero);
+    }
     if (group > 1) {
       for (Value* element : load_group(pointer, scalar, group))
         values.push_back(from_memory(ir_, element, dtype));
       continue;
     }
-    if (masked)
-      pointer =
-          ir_.CreateSelect(lane_mask(instruction, 0, copy), pointer, zero_of(pointer, scalar));
     Value* loaded = ir_.CreateAlignedLoad(scalar, pointer, llvm::Align(facts(dtype).size));
     values.push_back(from_memory(ir_, loaded, dtype));
   }

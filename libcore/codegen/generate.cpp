@@ -17,7 +17,7 @@ using fusion::Body;
 namespace {
 
 /// Raised with every change of what the generator makes of a structure key.
-constexpr int kGeneratorVersion = 4;
+constexpr int kGeneratorVersion = 5;
 
 std::string hash_text(std::string_view text) {
   XXH128_hash_t hash = XXH3_128bits(text.data(), text.size());

@@ -43,7 +43,7 @@ class DeviceChecker {
 
   Result<void> run() {
     const std::int32_t x = kernel_.block_x, y = kernel_.block_y;
-    const bool whole = x == 1 || (x >= kWarp && std::has_single_bit(static_cast<unsigned>(x)));
+    const bool whole = x >= 1 && std::has_single_bit(static_cast<unsigned>(x));
     if (!whole || x > kMostThreads || y < 1 || y > kMostThreads / x)
       broken(fmt::format("a block of {} times {} threads", x, y));
     int loops = 0;
@@ -56,6 +56,8 @@ class DeviceChecker {
     body(kernel_.body);
     if (grid_ && (loops > 1 || stores)) broken("something stands beside a loop over the grid");
     if (block_ && y > 1 && x > kWarp) broken("rows of several warps stand side by side in a block");
+    // They would be joined with those beside them.
+    if (block_ && x > 1 && x < kWarp) broken("a row's threads are a part of a warp");
     return std::move(result_);
   }
 

@@ -23,6 +23,8 @@ struct PassRow {
 };
 
 constexpr PassRow<PlacedGraph> kPlacedPasses[] = {
+    {{"copy-images", "Copy images and weights that a GPU's library takes channels-last"},
+     copy_images},
     {{"lay-out-images",
       "Lay out convolutions' results, and what is computed from them, channels-last"},
      lay_out_images},

@@ -8,9 +8,9 @@
 // of the store. Then the call moves to the kernel's place (its operands are all made by then) and
 // writes what the kernel wrote.
 //
-// An operand that is added to a convolution's result keeps the library from its fastest kernels,
-// unless it lies where the result is written: a temporary that nobody reads later becomes the
-// result's memory
+// An operand that is added to a convolution's result keeps the CPU's library from its fastest
+// kernels, unless it lies where the result is written: a temporary that nobody reads later becomes
+// the result's memory
 // (`sum`), the residual connection of most networks.
 //
 // post_ops.cpp has the patterns. A GPU's library applies fewer of them (ir/device_epilogue.h), to
@@ -18,7 +18,7 @@
 #include <algorithm>
 #include <map>
 
-#include "fusion/device_product.h"
+#include "fusion/device_call.h"
 #include "fusion/loops.h"
 #include "fusion/post_ops.h"
 #include "fusion/rewrite.h"
@@ -109,7 +109,7 @@ class EpilogueFuser {
     }
     call.post_ops.insert(call.post_ops.end(), chain->ops.begin(), chain->ops.end());
     call.outputs = {window(pointwise.store->buffer, made.sizes, made.strides)};
-    if (device && !is_device_product(call, program_.buffers)) return std::nullopt;
+    if (device && !is_device_call(call, program_.buffers)) return std::nullopt;
     for (std::int32_t number : kernel.calls) {
       if (std::find(call.calls.begin(), call.calls.end(), number) == call.calls.end()) {
         call.calls.push_back(number);
@@ -135,7 +135,8 @@ class EpilogueFuser {
   /// for `written` everywhere.
   void add_in_place(LibraryCall& call, BufferId written, std::size_t step) {
     const Buffer& result = program_.buffers[written];
-    if (call.name != "convolution" || result.kind != Buffer::Kind::temporary) return;
+    const bool convolves = call.name == "convolution" && program_.device == "cpu";
+    if (!convolves || result.kind != Buffer::Kind::temporary) return;
     for (PostOp& op : call.post_ops) {
       if (op.kind != PostOp::Kind::add) continue;
       const Buffer& operand = program_.buffers[op.operand];

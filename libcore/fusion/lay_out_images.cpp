@@ -14,6 +14,7 @@
 #include "fusion/layout.h"
 #include "fusion/loops.h"
 #include "fusion/rewrite.h"
+#include "ir/device.h"
 #include "ir/size_estimate.h"
 #include "ir/size_facts.h"
 #include "ops/op.h"
@@ -53,6 +54,7 @@ class Layouts {
         windows_(graph_.values.size()),
         moved_(graph_.values.size(), false),
         is_output_(graph_.values.size(), false),
+        convolved_(graph_.values.size(), false),
         readers_(graph_.values.size()) {
     for (const Node& node : graph_.nodes) {
       for (const NamedArgument& argument : node.args) {
@@ -68,6 +70,12 @@ class Layouts {
                   !is_contiguous(type);
     }
     for (std::size_t i = 0; i < own_outputs; ++i) is_output_[graph_.outputs[i]] = true;
+    on_gpu_ = is_gpu(device_of(graph_).value_or("cpu"));
+    for (const Region& region : placed.regions) {
+      const Node& node = graph_.nodes[static_cast<std::size_t>(region.first)];
+      if (!on_gpu_ || region.placement != Placement::library || !convolves(node)) continue;
+      convolved_[operand_value(node, "input")] = convolved_[operand_value(node, "weight")] = true;
+    }
   }
 
   void run() {
@@ -85,10 +93,17 @@ class Layouts {
     if (op != nullptr && op->is_prim() && op->has(ops::kView)) return view(node);
     if (placement == Placement::library) {
       library_result(node);
+    } else if (placement == Placement::fallback) {
+      const bool image = on_gpu_ && convolves(node) && moved_[operand_value(node, "input")];
+      if (image) follow(node.results.front(), operand_value(node, "input"));
     } else if (placement == Placement::compiled && op != nullptr && node.results.size() == 1) {
       computed_result(node, *op);
     }
     for (ValueId id : node.results) lie(id);
+  }
+
+  static bool convolves(const Node& node) {
+    return partition::library_call_of(node.op) == "convolution";
   }
 
   /// From now on `id` is known to lie as its type says, if that is possible.
@@ -158,7 +173,8 @@ class Layouts {
       default:
         return;
     }
-    bool done = false;
+    bool done = convolved_[node.results.front()];
+    if (done) give(node.results.front(), channels_last(4));
     for (const NamedArgument& argument : node.args) {
       for_each_value(argument.value,
                      [&](ValueId id) { done = done || follow(node.results.front(), id); });
@@ -220,6 +236,8 @@ class Layouts {
   std::vector<bool>
       moved_;  ///< by value: lies in an order that was chosen here, or shows what does
   std::vector<bool> is_output_;
+  std::vector<bool> convolved_;  ///< by value: the image or weight of a GPU's convolution
+  bool on_gpu_ = false;
   struct Readers {
     int count = 0;
     const Node* last = nullptr;

@@ -1,7 +1,7 @@
 #include <fmt/format.h>
 
 #include "fusion/buffers.h"
-#include "fusion/device_product.h"
+#include "fusion/device_call.h"
 #include "fusion/emit.h"
 #include "fusion/layout.h"
 #include "fusion/product.h"
@@ -303,7 +303,7 @@ Result<ProgramStep> emit_call(FusionPlan& plan, const Region& region, std::int32
   }
   if (region.placement == Placement::fallback) return fallback_call(plan, region, node);
   LibraryCall call = CallBuilder(plan, position).build();
-  if (plan.device == "cpu" || is_device_product(call, plan.buffers)) return call;
+  if (plan.device == "cpu" || is_device_call(call, plan.buffers)) return call;
   if (batch_sizes(plan, position).empty()) return fallback_call(plan, region, node);
   // Its batch dims lie apart, as torch's op does not take them.
   return failure(Code::PS0708, fmt::format("{}: {}", node.op, kOddOperands));

@@ -8,6 +8,10 @@
 // the stage's table, and its file. Each leaves a program that computes the same.
 namespace penstock::fusion {
 
+/// Copies images and weights that a GPU's library is to convolve, and that lie otherwise than it
+/// takes them. Needs: a verified placed graph. Leaves: more nodes.
+void copy_images(PlacedGraph& placed);
+
 /// Lays the results of convolutions, and what is computed from them, out channels-last: changes the
 /// strides of values' types. Needs: a verified placed graph.
 void lay_out_images(PlacedGraph& placed);

@@ -3,7 +3,7 @@
 // Folding batch normalisation leaves a convolution whose weight is mul(parameter, broadcast(vector
 // of out channels)). Computed by a kernel it would lie in memory beside the parameter and its
 // packed copy. The library copies weights into its own layout anyhow, once while they do not
-// change, and multiplies on the way.
+// change, and multiplies on the way. A GPU's library copies nothing: there a kernel does it.
 #include "fusion/scaled_weight.h"
 
 namespace penstock::fusion {
@@ -35,6 +35,7 @@ std::optional<ScaledWeight> factors(const FusionPlan& plan, ValueId product,
 }  // namespace
 
 void find_scaled_weights(FusionPlan& plan) {
+  if (plan.device != "cpu") return;
   for (const Region& region : plan.placed.regions) {
     if (region.placement != Placement::library) continue;
     for (std::int32_t i = region.first; i < region.last; ++i) {

@@ -9,8 +9,11 @@
 // from its thread's own number on in steps of the number of threads, so that any grid is right and
 // only speed depends on it. What is not bound, each thread runs whole.
 //
-//   pointwise     the innermost loop of a nest goes to the grid's x, in vectors of 16 bytes; the
-//                 two longest of those around it to y and z
+//   pointwise     the loop of a nest along which memory lies goes to the grid's x, in vectors of 16
+//                 bytes: mostly the innermost, that of the channels where an image lies
+//                 channels-last and what is known of each channel is computed outside of its
+//                 places; the others go to y and z, of more than two some are made one. Rows that
+//                 are shorter than a warp stand side by side in one
 //   rows          softmax, norms, sums over the last dim: the row loop goes to y, a block, or one
 //                 of its warps, takes a row, and the loops inside run over the block's threads,
 //                 which join their accumulators by shuffles and shared memory; so all of them know
@@ -43,6 +46,7 @@ constexpr int kMostRowThreads = 512;   ///< of a row
 constexpr int kVectorsOfThread = 4;    ///< that hide the latency of a row's loads
 constexpr int kFewRows = 1024;         ///< leave processors idle: more threads take each
 constexpr double kShortRow = 16;       ///< iterations that fill no warp
+constexpr int kLeastRow = 4;           ///< threads of a row beside which others stand in a warp
 constexpr double kLongColumn = 65536;  ///< columns from which vectors of them fill a device
 /// Of shared memory, for blocks of several rows: each has scratch of its own.
 constexpr std::int64_t kSharedRows = 24 * 1024;
@@ -116,23 +120,66 @@ class DeviceScheduler {
 
   void bind_pointwise(std::vector<Loop*> nest) {
     // What is too short for a warp leaves x to the longest loop around it.
+    const Body& body = nest.back()->body;
     auto x = nest.end() - 1;
+    for (auto loop = nest.begin(); loop + 1 != nest.end(); ++loop) {
+      if (length(**loop) >= kShortRow && lies_along(body, **loop) > lies_along(body, **x)) x = loop;
+    }
     if (length(**x) < kShortRow) {
       x = std::max_element(nest.begin(), nest.end(),
                            [&](Loop* a, Loop* b) { return length(*a) < length(*b); });
     }
     Loop& loop = **x;
-    const bool inner = x == nest.end() - 1;
-    nest.erase(x);
-    bind_x(loop, inner ? unroll_of(loop) : 1);
+    const bool walks = x == nest.end() - 1 || lies_along(body, loop) > 0;
+    merge_around(nest, loop);
+    std::erase(nest, &loop);
+    double rows = 1;
+    for (Loop* around : nest) rows = std::max(rows, length(*around));
+    const int least = rows >= kWarp ? kLeastRow : kWarp;
+    bind_x(loop, walks ? unroll_of(loop, least) : 1, least);
     bind_around(std::move(nest));
   }
 
-  void bind_x(Loop& loop, std::int64_t unroll) {
+  /// Merges loops one in the other until there are two beside `x`: what is bound to no dim of the
+  /// grid, each thread runs whole.
+  static void merge_around(std::vector<Loop*>& nest, const Loop& x) {
+    for (std::size_t i = 0; i + 1 < nest.size() && nest.size() > 3;) {
+      Loop &outer = *nest[i], &inner = *nest[i + 1];
+      const bool nested = as_loop(outer.body.back()) == &inner;
+      if (&outer == &x || &inner == &x || !nested || !inner.extent.constant()) {
+        ++i;
+        continue;
+      }
+      const SymExpr both = SymExpr::symbol(outer.variable);
+      Renaming places;
+      places.symbols[outer.variable] = floordiv(both, inner.extent);
+      places.symbols[inner.variable] = mod(both, inner.extent);
+      Body body = std::move(inner.body);
+      outer.extent *= inner.extent;
+      outer.body.pop_back();
+      for (Statement& statement : body) outer.body.push_back(std::move(statement));
+      rename(outer.body, places);
+      nest.erase(nest.begin() + static_cast<std::ptrdiff_t>(i) + 1);
+    }
+  }
+
+  /// How much of what a body reads and writes lies side by side along a loop, less twice what lies
+  /// apart.
+  static int lies_along(const Body& body, const Loop& loop) {
+    int sum = 0;
+    for_each_instruction(body, [&](const Instruction& instruction) {
+      if (instruction.op != "load" && instruction.op != "store") return;
+      const auto stride = stride_of(instruction.index, loop.variable);
+      if (stride != 0) sum += stride == 1 ? 1 : -2;
+    });
+    return sum;
+  }
+
+  void bind_x(Loop& loop, std::int64_t unroll, int least = kWarp) {
     loop.schedule.bind = Bind::global_x;
     set_unroll(loop, unroll);
     kernel_.block_x =
-        power_within(length(loop) / static_cast<double>(unroll) * 2 - 1, kWarp, kBlock);
+        power_within(length(loop) / static_cast<double>(unroll) * 2 - 1, least, kBlock);
   }
 
   static void set_unroll(Loop& loop, std::int64_t unroll) {
@@ -264,7 +311,7 @@ class DeviceScheduler {
 
   /// Neighbours that fill the widest access of the smallest elements that are walked along the
   /// loop.
-  std::int64_t unroll_of(const Loop& loop) const {
+  std::int64_t unroll_of(const Loop& loop, int threads = kWarp) const {
     int least = kVectorBytes;
     for_each_instruction(loop.body, [&](const Instruction& instruction) {
       if (instruction.op != "load" && instruction.op != "store") return;
@@ -272,7 +319,7 @@ class DeviceScheduler {
       least = std::min(least, static_cast<int>(facts(instruction.dtype).size));
     });
     std::int64_t unroll = std::min(kVectorBytes / least, kMostUnroll);
-    while (unroll > 1 && length(loop) < static_cast<double>(unroll * kWarp)) unroll /= 2;
+    while (unroll > 1 && length(loop) < static_cast<double>(unroll * threads)) unroll /= 2;
     while (unroll > 1 && !stores_together(loop, unroll)) unroll /= 2;
     return unroll;
   }

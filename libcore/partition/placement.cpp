@@ -152,6 +152,21 @@ std::string gpu_product(const Candidate& candidate) {
   return {};
 }
 
+/// A GPU's library convolves batches of images, with all channels in one group; torch has kernels
+/// of its own for the others.
+std::string gpu_convolution(const Candidate& candidate) {
+  const TensorType& result = candidate.graph.values[candidate.node.results.front()].type;
+  const TensorType* input = candidate.tensor("input");
+  if (result.dtype != DType::float32 && result.dtype != DType::bfloat16 &&
+      result.dtype != DType::float16)
+    return fmt::format("the library has no kernel for {}", facts(result.dtype).name);
+  if (input == nullptr || input->rank() != 4 || result.rank() != 4)
+    return "the library convolves batches of images";
+  if (is_true(find_argument(candidate.node, "transposed"))) return "it is transposed";
+  if (!is_number(find_argument(candidate.node, "groups"), 1)) return "its channels are in groups";
+  return {};
+}
+
 /// One row times a matrix reads the matrix once: memory's speed is all there is to gain. Our loops
 /// reach it where each column lies one element behind the other, and what is around the product
 /// joins them.

@@ -10,9 +10,14 @@
 // change (their address or their version), not in every run. The chain ends at the last op that
 // takes a vector of channels: a number that is added behind it belongs to an activation, which the
 // library applies itself.
+//
+// On a GPU the same is done to convolutions of bfloat16, whose chain is computed in float32 between
+// two conversions: scale and shift are made in float32, and rounded once with what they become part
+// of. Numbers of float16 end too early for that: a weight times a large scale may be no number.
 #include <algorithm>
 #include <optional>
 
+#include "ir/device.h"
 #include "ops/op.h"
 #include "passes/core_passes.h"
 #include "passes/rewrite.h"
@@ -36,6 +41,8 @@ struct Link {
 struct Chain {
   std::size_t convolution;
   std::vector<Link> links;
+  std::vector<std::size_t> conversions = {};  ///< of a half type: to float32 and back
+  std::size_t last() const { return conversions.empty() ? links.back().node : conversions.back(); }
 };
 
 /// Finds chains in a graph before it is made anew.
@@ -61,19 +68,54 @@ class ChainFinder {
     for (std::size_t i = 0; i < graph_.nodes.size(); ++i) {
       if (graph_.nodes[i].op != "aten.convolution.default" || !takes_scale(graph_.nodes[i]))
         continue;
-      Chain chain{i, {}};
-      ValueId end = graph_.nodes[i].results.front();
-      while (auto link = next(end)) {
-        end = graph_.nodes[link->node].results.front();
-        chain.links.push_back(std::move(*link));
-      }
-      while (!chain.links.empty() && is_number(chain.links.back().other)) chain.links.pop_back();
-      if (!chain.links.empty()) chains.push_back(std::move(chain));
+      const ValueId result = graph_.nodes[i].results.front();
+      auto chain =
+          graph_.values[result].type.dtype == DType::float32 ? plain_chain(i) : converted_chain(i);
+      if (chain) chains.push_back(std::move(*chain));
     }
     return chains;
   }
 
  private:
+  std::optional<Chain> plain_chain(std::size_t convolution) const {
+    Chain chain{convolution, {}};
+    add_links(graph_.nodes[convolution].results.front(), chain);
+    while (!chain.links.empty() && is_number(chain.links.back().other)) chain.links.pop_back();
+    return chain.links.empty() ? std::nullopt : std::optional(std::move(chain));
+  }
+
+  /// Between conversions to float32 and back, with nothing else between them.
+  std::optional<Chain> converted_chain(std::size_t convolution) const {
+    const ValueId result = graph_.nodes[convolution].results.front();
+    const auto widened = conversion(result, DType::float32);
+    if (!widened) return std::nullopt;
+    Chain chain{convolution, {}, {*widened}};
+    const ValueId end = add_links(graph_.nodes[*widened].results.front(), chain);
+    const auto narrowed = conversion(end, graph_.values[result].type.dtype);
+    if (!narrowed || std::ranges::all_of(chain.links, is_number, &Link::other)) return std::nullopt;
+    chain.conversions.push_back(*narrowed);
+    return chain;
+  }
+
+  /// Adds what is computed of the value, and nothing else is; returns where that ends.
+  ValueId add_links(ValueId value, Chain& chain) const {
+    while (auto link = next(value)) {
+      value = graph_.nodes[link->node].results.front();
+      chain.links.push_back(std::move(*link));
+    }
+    return value;
+  }
+
+  /// The value's only use, where that converts it to the dtype.
+  std::optional<std::size_t> conversion(ValueId value, DType dtype) const {
+    if (uses_[value] != 1 || user_[value] < 0) return std::nullopt;
+    const auto position = static_cast<std::size_t>(user_[value]);
+    const Node& node = graph_.nodes[position];
+    const bool converts =
+        node.op == "prim.convert" && graph_.values[node.results.front()].type.dtype == dtype;
+    return converts ? std::optional(position) : std::nullopt;
+  }
+
   bool is_parameter(std::size_t input) const {
     InputKind kind = graph_.interface.inputs[input].kind;
     return kind == InputKind::parameter || kind == InputKind::buffer || kind == InputKind::constant;
@@ -108,7 +150,9 @@ class ChainFinder {
       return false;
     if (!find_argument(node, "bias")) return false;
     const TensorType& type = graph_.values[node.results.front()].type;
-    bool plain = type.dtype == DType::float32 && graph_.values[weight].type.dtype == type.dtype &&
+    const bool rounds = type.dtype == DType::bfloat16 && is_gpu(type.device);
+    bool plain = (type.dtype == DType::float32 || rounds) &&
+                 graph_.values[weight].type.dtype == type.dtype &&
                  graph_.values[input].type.rank() == type.rank() &&
                  graph_.values[weight].type.rank() == type.rank();
     if (!plain || !type.sizes[1].constant()) return false;
@@ -165,8 +209,11 @@ class ChainFinder {
 /// result * scale + shift, as vectors of channels that are made on the way.
 class Affine {
  public:
-  Affine(Rewrite& rewrite, SymExpr channels, ValueId bias)
-      : rewrite_(rewrite), channels_(std::move(channels)), shift_(bias) {}
+  Affine(Rewrite& rewrite, SymExpr channels, std::string device, ValueId bias)
+      : rewrite_(rewrite),
+        channels_(std::move(channels)),
+        device_(std::move(device)),
+        shift_(bias) {}
 
   void apply(const Link& link) {
     Argument other = link.other;
@@ -195,8 +242,10 @@ class Affine {
     if (value == kNoValue && keeps && other.as<Argument::Value>())
       return other.as<Argument::Value>()->id;
     if (value == kNoValue) {
-      value = rewrite_.emit_one("prim.full", {arg("size", list_of(std::vector{channels_})),
-                                              arg("value", missing), arg("dtype", DType::float32)});
+      value = rewrite_.emit_one(
+          "prim.full", {arg("size", list_of(std::vector{channels_})), arg("value", missing),
+                        arg("dtype", DType::float32),
+                        arg("device", Argument::Named{Argument::Named::Kind::device, device_})});
     }
     return rewrite_.emit_one("prim." + std::string(op),
                              {arg("self", Argument::Value{value}), arg("other", other)});
@@ -204,19 +253,29 @@ class Affine {
 
   Rewrite& rewrite_;
   SymExpr channels_;
+  std::string device_;
   ValueId scale_ = kNoValue, shift_;
 };
 
+/// The value in another dtype; absent values stay so.
+ValueId converted(Rewrite& rewrite, ValueId value, DType dtype) {
+  if (value == kNoValue || rewrite.type(value).dtype == dtype) return value;
+  return rewrite.emit_one("prim.convert",
+                          {arg("self", Argument::Value{value}), arg("dtype", dtype)});
+}
+
 /// The convolution with its chain folded; the chain's result is what stands for it.
 void fold(Rewrite& rewrite, const Chain& chain) {
-  const Node& last = rewrite.old_nodes()[chain.links.back().node];
+  const Node& last = rewrite.old_nodes()[chain.last()];
   Node node = rewrite.current(rewrite.old_nodes()[chain.convolution]);
   rewrite.set_call(node.call);
   SymExpr channels = rewrite.type(node.results.front()).sizes[1];
-  Affine affine(rewrite, channels, operand_value(node, "bias"));
+  const DType dtype = rewrite.type(node.results.front()).dtype;
+  Affine affine(rewrite, channels, rewrite.type(node.results.front()).device,
+                converted(rewrite, operand_value(node, "bias"), DType::float32));
   for (const Link& link : chain.links) affine.apply(link);
   if (affine.scale() != kNoValue && !rewrite.failed()) {
-    ValueId weight = operand_value(node, "weight");
+    ValueId weight = converted(rewrite, operand_value(node, "weight"), DType::float32);
     const Argument* transposed = find_argument(node, "transposed");
     std::int64_t dim = transposed && *transposed == Argument(true) ? 1 : 0;
     ValueId scale =
@@ -225,9 +284,10 @@ void fold(Rewrite& rewrite, const Chain& chain) {
                                             arg("dims", list_of(std::vector{dim}))});
     weight = rewrite.emit_one(
         "prim.mul", {arg("self", Argument::Value{weight}), arg("other", Argument::Value{scale})});
-    set_argument(node, "weight", Argument::Value{weight});
+    set_argument(node, "weight", Argument::Value{converted(rewrite, weight, dtype)});
   }
-  if (affine.shift() != kNoValue) set_argument(node, "bias", Argument::Value{affine.shift()});
+  if (affine.shift() != kNoValue)
+    set_argument(node, "bias", Argument::Value{converted(rewrite, affine.shift(), dtype)});
   ValueId made = rewrite.emit_one(node.op, node.args);
   if (!rewrite.failed()) rewrite.replace(last.results.front(), made);
 }
@@ -243,7 +303,8 @@ Result<Graph> fold_affine(Graph graph) {
   for (const Chain& chain : chains) {
     folded[chain.convolution] = true;
     for (const Link& link : chain.links) folded[link.node] = true;
-    ends[chain.links.back().node] = &chain;
+    for (std::size_t conversion : chain.conversions) folded[conversion] = true;
+    ends[chain.last()] = &chain;
   }
   for (std::size_t i = 0; i < ends.size(); ++i) {
     if (ends[i]) {

@@ -40,8 +40,9 @@ Result<DeviceSteps> DeviceSteps::open(const Runtime& runtime, const KernelBundle
   for (const BundleStep& step : bundle.steps) {
     const auto* kernel = std::get_if<KernelCall>(&step);
     const auto* call = std::get_if<LibraryCall>(&step);
-    if (call != nullptr && call->name != "matmul" && !is_index_check(*call))
-      return failure(Code::PS0811, "a call of the CPU's library on a device's memory");
+    const bool known = call == nullptr || call->name == "matmul" || call->name == "convolution" ||
+                       is_index_check(*call);
+    if (!known) return failure(Code::PS0811, "a call of the CPU's library on a device's memory");
     if (call != nullptr && steps.device_->library() == nullptr)
       return failure(Code::PS0811, "the device has no library");
     if (kernel == nullptr || steps.functions_.contains(kernel->function)) continue;

@@ -1,5 +1,6 @@
 #include "torch/device_settings.h"
 
+#include <optional>
 #include <string_view>
 
 namespace penstock::torch {
@@ -46,23 +47,44 @@ bool is_same(const PyRef& one, const PyRef& other) {
   return equal > 0;
 }
 
+/// What torch's newer setting says of TF32 in an operation; nothing where it says nothing.
+std::optional<bool> newer_setting(PyObject* internals, const char* operation) {
+  const PyRef value = PyRef::steal(
+      PyObject_CallMethod(internals, "_get_fp32_precision_getter", "ss", "cuda", operation));
+  PyErr_Clear();
+  if (!value || !PyUnicode_Check(value.get())) return std::nullopt;
+  const char* text = PyUnicode_AsUTF8(value.get());
+  PyErr_Clear();
+  if (text == nullptr) return std::nullopt;
+  return std::string_view(text) == "tf32";
+}
+
+bool older_setting(PyObject* internals, const char* getter) {
+  const PyRef value = PyRef::steal(PyObject_CallMethod(internals, getter, nullptr));
+  PyErr_Clear();
+  return value.get() == Py_True;
+}
+
+PyObject* internals_of_torch() {
+  return PyDict_GetItemString(PyImport_GetModuleDict(), "torch._C");
+}
+
 }  // namespace
 
 /// torch's newer setting first: where it was used, the older one may not be asked any more.
 bool allows_tf32_products() {
-  PyObject* internals = PyDict_GetItemString(PyImport_GetModuleDict(), "torch._C");
+  PyObject* internals = internals_of_torch();
   if (internals == nullptr) return false;
-  PyRef value = PyRef::steal(
-      PyObject_CallMethod(internals, "_get_fp32_precision_getter", "ss", "cuda", "matmul"));
-  if (value) {
-    const char* text = PyUnicode_Check(value.get()) ? PyUnicode_AsUTF8(value.get()) : nullptr;
-    if (text != nullptr && std::string_view(text) == "tf32") return true;
-  }
-  PyErr_Clear();
-  value = PyRef::steal(PyObject_CallMethod(internals, "_get_cublas_allow_tf32", nullptr));
-  const bool allowed = value.get() == Py_True;
-  PyErr_Clear();
-  return allowed;
+  return newer_setting(internals, "matmul").value_or(false) ||
+         older_setting(internals, "_get_cublas_allow_tf32");
+}
+
+/// The older setting sets the newer one, which says it alone.
+bool allows_tf32_convolutions() {
+  PyObject* internals = internals_of_torch();
+  if (internals == nullptr) return false;
+  const auto newer = newer_setting(internals, "conv");
+  return newer ? *newer : older_setting(internals, "_get_cudnn_allow_tf32");
 }
 
 std::uint64_t DeviceSettings::version() {

@@ -20,7 +20,9 @@ class DeviceSettings {
   std::uint64_t version_ = 0;
 };
 
-/// Whether torch may round the factors of float32 products to TensorFloat-32. Needs the GIL.
+/// Whether torch may round the factors of float32 products, and convolutions, to TensorFloat-32.
+/// Need the GIL.
 bool allows_tf32_products();
+bool allows_tf32_convolutions();
 
 }  // namespace penstock::torch

@@ -55,22 +55,93 @@ PyObject* write_lists(PyObject* self, PyObject* args, PyObject* keywords) {
   return result;
 }
 
-/// Puts ours in front of the function `name` of torch's.
+/// Functions that write statistics of batch normalisation and do not count it, and where these
+/// stand among the arguments; `training`: a truth without which they only read them.
+struct StatisticsWriter {
+  const char* name;
+  Py_ssize_t mean, training;
+};
+constexpr StatisticsWriter kStatisticsWriters[] = {
+    {"batch_norm", 3, 5},
+    {"native_batch_norm", 3, 5},
+    {"cudnn_batch_norm", 3, 5},
+    {"miopen_batch_norm", 3, 5},
+    {"batch_norm_gather_stats", 3, -1},
+    {"batch_norm_gather_stats_with_counts", 3, -1},
+    {"batch_norm_update_stats", 1, -1},
+};
+PyCFunctionWithKeywords g_statistics_writers[std::size(kStatisticsWriters)] = {};
+
+PyObject* argument_at(PyObject* args, PyObject* keywords, Py_ssize_t place, const char* name) {
+  if (place >= 0 && place < PyTuple_GET_SIZE(args)) return PyTuple_GET_ITEM(args, place);
+  return keywords != nullptr ? PyDict_GetItemString(keywords, name) : nullptr;
+}
+
 template <std::size_t Which>
-void watch_writes(PyObject* functions) {
-  const PyRef function = PyRef::steal(PyObject_GetAttrString(functions, kUncounted[Which]));
+PyObject* write_statistics(PyObject* self, PyObject* args, PyObject* keywords) {
+  constexpr StatisticsWriter row = kStatisticsWriters[Which];
+  PyObject* result = g_statistics_writers[Which](self, args, keywords);
+  if (row.training >= 0 && argument_at(args, keywords, row.training, "training") == Py_False)
+    return result;
+  PyObject *type = nullptr, *value = nullptr, *traceback = nullptr;
+  PyErr_Fetch(&type, &value, &traceback);
+  PyObject* mean = argument_at(args, keywords, row.mean, "running_mean");
+  PyObject* variance = argument_at(args, keywords, row.mean + 1, "running_var");
+  if (mean != nullptr) MemoryEscapes::get().note(mean, false);
+  if (variance != nullptr) MemoryEscapes::get().note(variance, false);
+  PyErr_Restore(type, value, traceback);
+  return result;
+}
+
+/// A graph of a device writes what it was recorded with, whatever that is.
+PyCFunctionWithKeywords g_replay = nullptr;
+
+PyObject* replay(PyObject* self, PyObject* args, PyObject* keywords) {
+  MemoryEscapes::get().note_all();
+  return g_replay(self, args, keywords);
+}
+
+/// Puts `ours` in front of a C function of torch's, which is null where it is no such function.
+PyCFunctionWithKeywords put_in_front(PyObject* function, PyCFunctionWithKeywords ours) {
+  if (function == nullptr || !PyCFunction_CheckExact(function)) return nullptr;
+  PyMethodDef* row = reinterpret_cast<PyCFunctionObject*>(function)->m_ml;
+  if ((row->ml_flags & ~METH_STATIC) != (METH_VARARGS | METH_KEYWORDS)) return nullptr;
+  auto theirs = reinterpret_cast<PyCFunctionWithKeywords>(reinterpret_cast<void*>(row->ml_meth));
+  row->ml_meth = reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(ours));
+  return theirs;
+}
+
+PyRef attribute(PyObject* object, const char* name) {
+  PyRef found = PyRef::steal(object != nullptr ? PyObject_GetAttrString(object, name) : nullptr);
   PyErr_Clear();
-  if (!function || !PyCFunction_CheckExact(function.get())) return;
-  PyMethodDef* row = reinterpret_cast<PyCFunctionObject*>(function.get())->m_ml;
-  if ((row->ml_flags & ~METH_STATIC) != (METH_VARARGS | METH_KEYWORDS)) return;
-  g_uncounted[Which] =
-      reinterpret_cast<PyCFunctionWithKeywords>(reinterpret_cast<void*>(row->ml_meth));
-  row->ml_meth = reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(write_lists<Which>));
+  return found;
 }
 
 template <std::size_t... Which>
-void watch_all_writes(PyObject* functions, std::index_sequence<Which...>) {
-  (watch_writes<Which>(functions), ...);
+void watch_lists(PyObject* functions, std::index_sequence<Which...>) {
+  ((g_uncounted[Which] =
+        put_in_front(attribute(functions, kUncounted[Which]).get(), write_lists<Which>)),
+   ...);
+}
+
+template <std::size_t... Which>
+void watch_statistics(PyObject* functions, std::index_sequence<Which...>) {
+  ((g_statistics_writers[Which] = put_in_front(
+        attribute(functions, kStatisticsWriters[Which].name).get(), write_statistics<Which>)),
+   ...);
+}
+
+/// torch._C._CUDAGraph's method, which pybind made.
+void watch_replay(PyObject* internals) {
+  const PyRef graph = attribute(internals, "_CUDAGraph");
+  PyObject* method =
+      graph && PyType_Check(graph.get())
+          ? PyDict_GetItemString(reinterpret_cast<PyTypeObject*>(graph.get())->tp_dict, "replay")
+          : nullptr;
+  if (method == nullptr) return;
+  PyObject* function =
+      PyInstanceMethod_Check(method) ? PyInstanceMethod_GET_FUNCTION(method) : method;
+  g_replay = put_in_front(function, replay);
 }
 
 /// The descriptor `name` of the C class below torch.Tensor; borrowed, or null.
@@ -95,12 +166,12 @@ void MemoryEscapes::watch(const TensorBridge& bridge) {
   if (bridge_ != nullptr) return;
   bridge_ = &bridge;
   if (PyObject* internals = PyDict_GetItemString(PyImport_GetModuleDict(), "torch._C")) {
-    use_count_ = PyRef::steal(PyObject_GetAttrString(internals, "_storage_Use_Count"));
-    PyErr_Clear();
-    const PyRef functions = PyRef::steal(PyObject_GetAttrString(internals, "_VariableFunctions"));
-    PyErr_Clear();
-    if (functions)
-      watch_all_writes(functions.get(), std::make_index_sequence<std::size(kUncounted)>());
+    use_count_ = attribute(internals, "_storage_Use_Count");
+    if (const PyRef functions = attribute(internals, "_VariableFunctions")) {
+      watch_lists(functions.get(), std::make_index_sequence<std::size(kUncounted)>());
+      watch_statistics(functions.get(), std::make_index_sequence<std::size(kStatisticsWriters)>());
+    }
+    watch_replay(internals);
   }
   // The descriptors read torch's tables at each call.
   if (PyObject* data = descriptor(bridge, "data", &PyGetSetDescr_Type)) {
@@ -138,14 +209,18 @@ void MemoryEscapes::note_list(PyObject* list) {
     note(PySequence_Fast_GET_ITEM(list, i), false);
 }
 
+void MemoryEscapes::note_all() {
+  of_all_ = ++last_;
+}
+
 void MemoryEscapes::expect_counted_write() {
   t_counted = true;
 }
 
 std::uint64_t MemoryEscapes::count(const void* storage) const {
-  if (escapes_.empty()) return 0;
+  if (escapes_.empty()) return of_all_;
   const auto found = escapes_.find(storage);
-  return found == escapes_.end() ? 0 : found->second.count;
+  return found == escapes_.end() ? of_all_ : std::max(of_all_, found->second.count);
 }
 
 bool MemoryEscapes::is_open(const void* storage) {

@@ -12,8 +12,9 @@
 namespace penstock::torch {
 
 /// Notes the ways by which a program gets at a tensor's memory so that its writes are not counted
-/// in the tensor's version: `.data`, whose tensor counts on its own, `.numpy()`, and the kernels of
-/// fused optimizers, which do not count what they write. Needs the GIL.
+/// in the tensor's version: `.data`, whose tensor counts on its own, `.numpy()`, and what does not
+/// count its writes: the kernels of fused optimizers, batch normalisation its statistics, a graph
+/// of a GPU that is launched. Needs the GIL.
 class MemoryEscapes {
  public:
   /// The one of the process, as torch is.
@@ -31,6 +32,8 @@ class MemoryEscapes {
   void note(PyObject* tensor, bool lent);
   /// The same for a list of tensors; nothing for what is none.
   void note_list(PyObject* list);
+  /// All memory that there is may have been written.
+  void note_all();
   /// This thread's next call of a fused optimizer's kernel is counted by whoever makes it.
   static void expect_counted_write();
 
@@ -44,6 +47,7 @@ class MemoryEscapes {
   python::PyRef use_count_;  ///< torch._C._storage_Use_Count
   std::unordered_map<const void*, Escape> escapes_;
   std::uint64_t last_ = 0;
+  std::uint64_t of_all_ = 0;  ///< the last escape of all memory
 };
 
 }  // namespace penstock::torch

@@ -1,6 +1,7 @@
 #include "torch/ops.h"
 
 #include "python/literal.h"
+#include "torch/memory_escapes.h"
 
 namespace penstock::torch {
 namespace {
@@ -76,6 +77,17 @@ std::vector<PyRef> results_of(PyRef returned) {
   return results;
 }
 
+/// Batch normalisation writes its statistics and does not count it.
+void note_statistics(const std::string& op, PyObject* keywords) {
+  const bool writes = op.find("batch_norm") != std::string::npos &&
+                      PyDict_GetItemString(keywords, "training") != Py_False;
+  if (!writes) return;
+  for (const char* name : {"running_mean", "running_var"}) {
+    PyObject* statistics = PyDict_GetItemString(keywords, name);
+    if (statistics != nullptr) MemoryEscapes::get().note(statistics, false);
+  }
+}
+
 }  // namespace
 
 Result<PyObject*> TorchOps::function(const std::string& op) {
@@ -116,6 +128,7 @@ Result<std::vector<PyRef>> TorchOps::call(const std::string& op,
     refused.value().severity = Severity::note;
     return refused;
   }
+  note_statistics(op, keywords.get());
   return results_of(std::move(returned));
 }
 

@@ -139,14 +139,20 @@ def vit(torch, nn):
     return net.cuda().bfloat16().eval(), [torch.randn(8, 3, 224, 224, device="cuda", dtype=torch.bfloat16)]
 
 
-def resnet50(torch, nn):
-    import torchvision
+def resnet50(batch, half):
+    """In bfloat16, laid out channels-last, or in TF32 as it is made."""
+    def make(torch, nn):
+        import torchvision
 
-    net = torchvision.models.resnet50().cuda().bfloat16().eval().to(memory_format=torch.channels_last)
-    return net, [torch.randn(32, 3, 224, 224, device="cuda", dtype=torch.bfloat16).to(memory_format=torch.channels_last)]
+        torch.set_float32_matmul_precision("high")
+        kind = dict(dtype=torch.bfloat16, memory_format=torch.channels_last) if half else {}
+        net = torchvision.models.resnet50().cuda().eval().to(**kind)
+        return net, [torch.randn(batch, 3, 224, 224, device="cuda").to(**kind)]
+
+    return make
 
 
-ROWS = {"mlp": mlp, "pointwise": pointwise, "softmax": softmax, "layers4": layers4, "bert": bert, "gpt2": gpt2, "vit": vit, "resnet50": resnet50, "decode512": decode(512), "decode4096": decode(4096)}
+ROWS = {"mlp": mlp, "pointwise": pointwise, "softmax": softmax, "layers4": layers4, "bert": bert, "gpt2": gpt2, "vit": vit, "resnet50": resnet50(32, True), "resnet50_b8": resnet50(8, True), "resnet50_tf32": resnet50(32, False), "resnet50_b8_tf32": resnet50(8, False), "decode512": decode(512), "decode4096": decode(4096)}
 
 
 # -- one mode of one row

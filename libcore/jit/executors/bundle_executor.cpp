@@ -33,6 +33,25 @@ bool makes_only(const OutputPlan& plan) {
   return plan.input_writes.empty() && plan.made_writes.empty();
 }
 
+/// The inputs that torch's ops of normalisation among the steps write.
+std::vector<std::int32_t> statistics_of_torch(const KernelBundle& bundle) {
+  std::vector<std::int32_t> inputs;
+  for (const BundleStep& step : bundle.steps) {
+    const auto* call = std::get_if<FallbackCall>(&step);
+    if (call == nullptr || call->op.find("_norm") == std::string::npos) continue;
+    for (const NamedArgument& argument : call->arguments) {
+      const auto* value = argument.value.as<Argument::Value>();
+      const bool running = argument.name == "running_mean" || argument.name == "running_var";
+      if (!running || value == nullptr) continue;
+      auto id = static_cast<BufferId>(value->id);
+      while (bundle.buffers[id].kind == Buffer::Kind::view) id = bundle.buffers[id].base;
+      if (bundle.buffers[id].kind == Buffer::Kind::input)
+        inputs.push_back(bundle.buffers[id].index);
+    }
+  }
+  return inputs;
+}
+
 /// The inputs of which memory that stays between runs may be made.
 std::vector<std::uint32_t> prepared_inputs(const KernelBundle& bundle) {
   std::vector<bool> found(bundle.interface.inputs.size());
@@ -166,13 +185,14 @@ Result<std::unique_ptr<BundleExecutor>> BundleExecutor::create(
     return std::holds_alternative<FallbackCall>(step);
   });
   made->keeps_generator_ = may_fail_behind_draw(bundle);
-  const bool keeps = made->keeps_generator_ || !made->plan_.input_writes.empty();
+  made->find_written(bundle);
+  const bool keeps = made->keeps_generator_ || !made->written_.empty();
   if (calls_torch && runner == nullptr && keeps)
     made->fallback_.set_begin([own = made.get()] { return own->keep_written(); });
   made->device_index_ = gpu_index(bundle.device);
   const bool on_host = made->device_index_ < 0;
   made->takes_pending_ =
-      on_host && !calls_torch && made->plan_.input_writes.empty() &&
+      on_host && !calls_torch && made->written_.empty() &&
       std::ranges::all_of(made->plan_.outputs, [](const auto& output) { return output.input < 0; });
   made->leaves_pending_ =
       on_host && !calls_torch && interface.symbols.empty() && makes_only(made->plan_);
@@ -276,11 +296,27 @@ Result<void> BundleExecutor::check_writable(std::span<const InputValue> inputs) 
   return {};
 }
 
+/// torch does not count that batch normalisation writes its statistics: they are among the
+/// mutations alone, or what torch's own op is given.
+void BundleExecutor::find_written(const KernelBundle& bundle) {
+  const auto counted = [&](std::int32_t input) {
+    const auto found = std::ranges::find(plan_.input_writes, input, &OutputPlan::Writes::index);
+    return found != plan_.input_writes.end() && found->count > 0;
+  };
+  std::vector<std::int32_t> all = statistics_of_torch(bundle);
+  for (const Mutation& mutation : bundle.interface.mutations) all.push_back(mutation.input);
+  for (const OutputPlan::Writes& write : plan_.input_writes) written_.push_back(write.index);
+  for (const std::int32_t input : all) {
+    if (!counted(input)) uncounted_.push_back(input);
+    if (std::ranges::find(written_, input) == written_.end()) written_.push_back(input);
+  }
+}
+
 /// Copies what the run writes and draws from, where a call of torch may fail behind that.
 Result<void> BundleExecutor::keep_written() {
   if (keeps_generator_) generator_before_ = torch::generator_state(torch::default_generator());
-  for (const OutputPlan::Writes& write : plan_.input_writes) {
-    auto copy = fallback_.copy_of(inputs_[write.index].object);
+  for (const std::int32_t input : written_) {
+    auto copy = fallback_.copy_of(inputs_[input].object);
     if (!copy) return tl::unexpected(copy.error());
     before_.push_back(std::move(*copy));
   }
@@ -290,7 +326,7 @@ Result<void> BundleExecutor::keep_written() {
 /// Runs the kernels. Where a call of torch failed, what was written is put back.
 Result<void> BundleExecutor::run_kernels(std::span<const InputValue> inputs, bool& written) {
   inputs_ = inputs;
-  written = !plan_.input_writes.empty();  // should a library throw
+  written = !written_.empty();  // should a library throw
   auto done = executor_->run(arguments_, results_);
   const std::vector<PyRef> before = std::exchange(before_, {});
   const PyRef generator_before = std::exchange(generator_before_, {});
@@ -304,7 +340,7 @@ Result<void> BundleExecutor::run_kernels(std::span<const InputValue> inputs, boo
   if (done.error().code == Code::PS0808) done.error().severity = Severity::note;
   written = false;
   for (std::size_t i = 0; i < before.size(); ++i) {
-    const torch::TensorView& view = *inputs[plan_.input_writes[i].index].view;
+    const torch::TensorView& view = *inputs[written_[i]].view;
     const DType dtype = *dtype_from_torch(view.dtype);
     auto restored = fallback_.write({view.data, dtype, view.sizes, view.strides}, before[i].get());
     if (!restored) written = true;
@@ -475,6 +511,13 @@ Result<void> BundleExecutor::count_versions(
   return count_up(tensors);
 }
 
+void BundleExecutor::note_uncounted_writes(const ExecutorCall& call) const {
+  for (const std::int32_t input : uncounted_) {
+    PyObject* tensor = call.inputs[static_cast<std::size_t>(input)].object;
+    if (tensor != nullptr) torch::MemoryEscapes::get().note(tensor, false);
+  }
+}
+
 /// Kernels and the tensors that they make.
 Result<void> BundleExecutor::compute(const ExecutorCall& call, bool& written) {
   const KernelTimer timer(call.kernel_time);
@@ -491,6 +534,7 @@ Result<void> BundleExecutor::execute(const ExecutorCall& call, std::span<PyRef> 
   const auto input = [&](std::int32_t index) { return call.inputs[index].object; };
   if (auto counted = count_versions(plan_.made_writes, made_tensor); !counted) return counted;
   if (auto counted = count_versions(plan_.input_writes, input); !counted) return counted;
+  note_uncounted_writes(call);
   if (observer_ != nullptr) {
     const auto others = std::span(results_).subspan(own_results_);
     if (auto observed = observer_->ran(call, made_, others); !observed) return observed;

@@ -53,6 +53,7 @@ class BundleExecutor final : public Executor {
   Result<void> lay_out(const Interface& interface);
   Result<void> execute(const ExecutorCall& call, std::span<python::PyRef> outputs, bool& written);
   Result<void> compute(const ExecutorCall& call, bool& written);
+  void find_written(const KernelBundle& bundle);
   Result<void> keep_written();
   Result<void> run_kernels(std::span<const guards::InputValue> inputs, bool& written);
   void pass_inputs(const ExecutorCall& call);
@@ -68,6 +69,7 @@ class BundleExecutor final : public Executor {
   static Result<void> count_up(std::span<PyObject* const> tensors);
   Result<void> count_versions(const std::vector<OutputPlan::Writes>& writes,
                               const std::function<PyObject*(std::int32_t)>& tensor) const;
+  void note_uncounted_writes(const ExecutorCall& call) const;
   bool is_own(std::size_t index) const;
   PendingTensor pending_tensor(std::size_t index, runtime::PooledMemory memory) const;
   python::PyRef own_tensor(std::size_t index);
@@ -83,6 +85,7 @@ class BundleExecutor final : public Executor {
   std::unique_ptr<runtime::Executor> executor_;
   OutputPlan plan_;
   RunObserver* observer_ = nullptr;
+  std::vector<std::int32_t> written_, uncounted_;  ///< inputs; those whose writes torch counts not
   std::size_t own_results_ = 0;  ///< the plan's made tensors, and contents of mutated inputs
   std::shared_ptr<ContentVersions> versions_;
   /// An input of which memory that stays may be made.

@@ -79,11 +79,9 @@ std::uint64_t ContentVersions::of(const torch::TensorBridge& bridge, PyObject* t
   known.copy.clear();
   std::shared_ptr<Record>& record = known.record;
   const std::size_t bytes = extent(view);
-  // What is on a GPU is not looked at, and small tensors are written without being counted.
-  const bool on_host = view.device_type == 0;
-  if (!on_host && bytes <= kHashed) return runtime::kUnversioned;
-  if (bytes <= kCopied && view.data != nullptr) return of_small(tensor, view.data, bytes, known);
-  if (bytes <= kHashed && view.data != nullptr) {
+  const bool looks = view.device_type == 0 && view.data != nullptr;  // not at what is on a GPU
+  if (looks && bytes <= kCopied) return of_small(tensor, view.data, bytes, known);
+  if (looks && bytes <= kHashed) {
     const std::uint64_t hash = XXH3_64bits(view.data, bytes);
     return hash == runtime::kUnversioned ? 0 : hash;
   }

@@ -17,10 +17,10 @@ namespace penstock::jit {
 
 /// Numbers that stand for what a tensor holds, for memory that is prepared of it: as long as a
 /// number is the same, so are the elements, and no two tensors share one, though one may come to
-/// lie where another was. The elements of small tensors are looked at, against a copy or by their
-/// hash: torch itself writes statistics of batch normalisation without counting. Those of others
-/// follow the tensor object, its address and version and the ways by which the program got at its
-/// memory.
+/// lie where another was. The elements of small tensors of the host are looked at, against a copy
+/// or by their hash: torch itself writes statistics of batch normalisation without counting. Those
+/// of others follow the tensor object, its address and version and the ways by which the program
+/// got at its memory.
 class ContentVersions {
  public:
   /// What is remembered of one tensor.

@@ -47,6 +47,7 @@ class TorchDevices {
     host.redirect = [redirection = std::make_shared<torch::DeviceRedirection>(index)](
                         void* stream) { return redirection->begin(stream); };
     host.allows_tf32 = torch::allows_tf32_products;
+    host.allows_tf32_convolutions = torch::allows_tf32_convolutions;
     auto device = runtime::cuda::open_device(index, std::move(host));
     if (device) opened_.emplace(index, *device);
     return device;

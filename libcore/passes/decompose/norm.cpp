@@ -131,6 +131,20 @@ void update_running(Decomposition& d, const char* name, ValueId batch, double mo
   d.write(running, mixed);
 }
 
+/// Those of whole channels. On a GPU torch's kernel computes them where loops would leave it idle;
+/// the op as a whole may not stay torch's, which would write the running ones unseen.
+Statistics channel_statistics(Decomposition& d, ValueId x, const std::vector<std::int64_t>& dims,
+                              const SymExpr& count) {
+  if (d.type(x).device == "cpu") return statistics(d, x, dims);
+  const std::vector<ValueId> both = d.apply_all(
+      "aten.var_mean.correction", {arg("self", value_argument(x)), arg("dim", list_of(dims)),
+                                   arg("correction", std::int64_t{0}), arg("keepdim", true)});
+  if (d.failed()) return {x, x};
+  const auto plain = count.constant();
+  const Argument number = plain ? Argument(static_cast<double>(*plain)) : Argument(count);
+  return {both[1], d.binary("mul", value_argument(both[0]), number)};
+}
+
 void train_batch_norm(Decomposition& d, ValueId x, const std::vector<SymExpr>& channel) {
   DType dtype = d.dtype_of(d.value("input"));
   // torch returns before it looks at the statistics (at::_batch_norm_impl_index).
@@ -140,7 +154,7 @@ void train_batch_norm(Decomposition& d, ValueId x, const std::vector<SymExpr>& c
   dims.insert(dims.begin(), 0);
   SymExpr count = d.count(d.sizes(x), dims), channels = d.sizes(x)[1];
   double momentum = d.real("momentum", 0.1);
-  auto [mean, deviations] = statistics(d, x, dims);
+  auto [mean, deviations] = channel_statistics(d, x, dims, count);
   if (d.failed()) return;
   ValueId variance = divide_by(d, deviations, count);
   ValueId inverse =

@@ -15,6 +15,7 @@
 #include <optional>
 #include <utility>
 
+#include "runtime/cuda/convolutions.h"
 #include "runtime/cuda/functions.h"
 #include "runtime/cuda/index_check.h"
 #include "runtime/cuda/products.h"
@@ -50,19 +51,24 @@ class Module final : public DeviceCode {
 /// What is done on a GPU without a kernel of the bundle's own.
 class GpuLibrary final : public Library {
  public:
-  GpuLibrary(Device& device, ProductHost host)
-      : checks_(device, host.stream), products_(open_products(std::move(host))) {}
+  GpuLibrary(Device& device, LibraryHost products, LibraryHost convolutions)
+      : checks_(device, products.stream),
+        products_(open_products(std::move(products))),
+        convolutions_(open_convolutions(std::move(convolutions))) {}
 
   Result<std::unique_ptr<LibraryKernel>> make(const LibraryCall& call,
                                               const LibraryOperands& operands) override {
     if (call.name == "check_index") return checks_.make(call, operands);
-    if (products_ != nullptr) return products_->make(call, operands);
-    return failure(Code::PS0811, "there is no library of products (cuBLASLt)");
+    const bool convolves = call.name == "convolution";
+    Library* library = convolves ? convolutions_.get() : products_.get();
+    if (library != nullptr) return library->make(call, operands);
+    return failure(Code::PS0811, convolves ? "there is no library of convolutions (cuDNN)"
+                                           : "there is no library of products (cuBLASLt)");
   }
 
  private:
   IndexChecks checks_;
-  std::unique_ptr<Library> products_;
+  std::unique_ptr<Library> products_, convolutions_;
 };
 
 class Gpu final : public Device {
@@ -88,8 +94,10 @@ class Gpu final : public Device {
 
   Library* library() override {
     if (library_ == nullptr) {
-      ProductHost host{host_.memory, [this] { return stream_; }, host_.allows_tf32};
-      library_ = std::make_unique<GpuLibrary>(*this, std::move(host));
+      const auto stream = [this] { return stream_; };
+      library_ = std::make_unique<GpuLibrary>(
+          *this, LibraryHost{host_.memory, stream, host_.allows_tf32},
+          LibraryHost{host_.memory, stream, host_.allows_tf32_convolutions});
     }
     return library_.get();
   }

@@ -16,8 +16,9 @@ struct Host {
   /// Makes `stream` the calling thread's, and memory that it acquires graphs' own, as long as what
   /// is returned. Null where it cannot; no function: there are no graphs.
   std::function<std::shared_ptr<void>(void* stream)> redirect;
-  /// Whether products of float32 may be TensorFloat-32's; no function: they may not.
-  std::function<bool()> allows_tf32;
+  /// Whether products, and convolutions, of float32 may be TensorFloat-32's; no function: they may
+  /// not.
+  std::function<bool()> allows_tf32, allows_tf32_convolutions;
 };
 
 /// NVIDIA GPU number `index`, by the driver library that the process has open (libcuda.so.1): no

@@ -332,7 +332,7 @@ class Call {
 
 class Product final : public LibraryKernel {
  public:
-  Product(void* library, std::shared_ptr<const ProductHost> host, Problem problem)
+  Product(void* library, std::shared_ptr<const LibraryHost> host, Problem problem)
       : library_(library), host_(std::move(host)), problem_(std::move(problem)) {}
 
   std::size_t scratch_bytes() const override { return 0; }
@@ -415,14 +415,14 @@ class Product final : public LibraryKernel {
 
   using Key = std::array<std::size_t, 7>;
   void* library_;
-  std::shared_ptr<const ProductHost> host_;
+  std::shared_ptr<const LibraryHost> host_;
   Problem problem_;
   std::map<Key, Call> calls_;
 };
 
 class Products final : public Library {
  public:
-  explicit Products(ProductHost host) : host_(std::make_shared<ProductHost>(std::move(host))) {}
+  explicit Products(LibraryHost host) : host_(std::make_shared<LibraryHost>(std::move(host))) {}
 
   Result<std::unique_ptr<LibraryKernel>> make(const LibraryCall& call,
                                               const LibraryOperands& operands) override {
@@ -437,13 +437,13 @@ class Products final : public Library {
   }
 
  private:
-  std::shared_ptr<const ProductHost> host_;
+  std::shared_ptr<const LibraryHost> host_;
   void* library_ = nullptr;
 };
 
 }  // namespace
 
-std::unique_ptr<Library> open_products(ProductHost host) {
+std::unique_ptr<Library> open_products(LibraryHost host) {
   if (!cublaslt().complete) return nullptr;
   return std::make_unique<Products>(std::move(host));
 }

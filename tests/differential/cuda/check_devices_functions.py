@@ -59,6 +59,11 @@ def written(cache, place, row):
     return cache.index_copy(0, place, row * 2)
 
 
+def image(x, weight, bias):
+    y = F.max_pool2d(F.relu(F.conv2d(x, weight, bias, padding=1)), 3, 2, 1)
+    return F.relu(F.conv2d(y, weight[:, :, :1, :1]) + y).mean((2, 3))
+
+
 # Not in a function, which would be one graph.
 torch.set_grad_enabled(False)
 torch.manual_seed(0)
@@ -79,3 +84,4 @@ for dtype in (torch.float32, torch.bfloat16):
         one_row(x, torch.randn(64, width).to(dtype))
         words(torch.arange(rows), x)
         written(x, torch.tensor([3]), residual[:1])
+    image(torch.randn(2, 64, 12, 12).to(dtype), torch.randn(64, 64, 3, 3).to(dtype), torch.randn(64).to(dtype))

@@ -1,31 +1,8 @@
 // Products of a graph on a GPU: what its library is told, and what is left to torch.
-#include "run_program.h"
+#include "on_device.h"
 
 namespace penstock::fusion {
 namespace {
-
-/// Puts all tensors of the graph on a GPU.
-void put_on_device(GraphBuilder& b) {
-  for (Value& value : b.graph.values) value.type.device = "cuda:0";
-  for (Input& input : b.graph.interface.inputs) input.type.device = "cuda:0";
-}
-
-LoopProgram on_device(GraphBuilder& b) {
-  put_on_device(b);
-  LoopProgram program = fuse_graph(b);
-  CHECK(program.device == "cuda:0");
-  return program;
-}
-
-/// The same, run by the interpreter: it ignores which threads take what.
-LoopProgram checked_on_device(GraphBuilder& b) {
-  put_on_device(b);
-  return check(b);
-}
-
-bool has(const LoopProgram& program, std::string_view text) {
-  return to_text(program).find(text) != std::string::npos;
-}
 
 ValueId linear(GraphBuilder& b, ValueId x, ValueId weight, ValueId bias) {
   GraphBuilder::Sizes sizes = b.sizes(x);

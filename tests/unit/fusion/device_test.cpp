@@ -64,6 +64,36 @@ TEST_CASE("columns are walked side by side") {
   CHECK(has(program, "for i1 in 64,"));
 }
 
+TEST_CASE("channels that lie side by side go to x, also where they are the loop outside") {
+  GraphBuilder b;
+  const ValueId x = b.input({2048, 64});
+  b.output(b.binary("mul", x, b.broadcast(b.input({64}), {2048, 64}, {1})));
+  LoopProgram program = fuse_graph(b, {"schedule-loops"});
+  program.device = "cuda:0";
+  Loop& outer = *as_loop(kernel_of(program).body.back());
+  Loop& inner = *as_loop(outer.body.back());
+  std::swap(outer.variable, inner.variable);
+  std::swap(outer.extent, inner.extent);
+  schedule_loops(program);
+  CHECK(verify_contract(program));
+  CHECK_MESSAGE(has(program, "for i0 in 64 vector unroll 4 bind global_x"), to_text(program));
+  CHECK_MESSAGE(has(program, "for i1 in 2048 bind global_y"), to_text(program));
+  CHECK(kernel_of(program).block_x == 16);  // half a warp, beside another row's
+  CHECK(kernel_of(program).block_y == 16);
+}
+
+TEST_CASE("of more than three loops some are made one") {
+  GraphBuilder b;
+  const ValueId x = b.input({8, 12, 10, 64});
+  const ValueId part = b.slice(b.slice(b.slice(x, 0, 0, 8, 2), 1, 0, 12, 2), 2, 0, 10, 2);
+  b.output(b.unary("exp", part));
+  const LoopProgram program = on_device(b);
+  CHECK_MESSAGE(has(program, "mod(i0"), to_text(program));
+  CHECK_MESSAGE(!has(program, "for i3"), to_text(program));
+  const auto plain = run_numbers(fuse_graph(b)), merged = run_numbers(program);
+  CHECK(plain == merged);
+}
+
 TEST_CASE("a program for the CPU binds nothing") {
   GraphBuilder b;
   b.output(b.unary("exp", b.input({8})));
@@ -85,6 +115,7 @@ TEST_CASE("what was bound wrongly is refused") {
   };
   CHECK(!refuses([](LoopKernel&, Loop&) {}));
   CHECK(refuses([](LoopKernel& kernel, Loop&) { kernel.block_x = 48; }));
+  CHECK(refuses([](LoopKernel& kernel, Loop&) { kernel.block_x = 16; }));
   CHECK(refuses([](LoopKernel& kernel, Loop&) { kernel.block_y = 8; }));
   CHECK(refuses([](LoopKernel& kernel, Loop&) { kernel.block_x = 2048; }));
   CHECK(refuses([](LoopKernel&, Loop& rows) { rows.schedule.bind = Bind::global_x; }));

@@ -434,13 +434,19 @@ namespace {
 
 /// A convolution and a batch normalisation whose parameters are of `kind`; returns what decompose
 /// makes of it.
-Graph normalised(InputKind kind, bool reads_twice) {
+Graph normalised(InputKind kind, bool reads_twice, DType dtype = DType::float32,
+                 const std::string& device = "cpu") {
   TorchGraph g;
-  ValueId x = g.input({SymExpr(2), SymExpr(3), SymExpr(5), SymExpr(5)});
+  const auto input = [&](std::vector<SymExpr> sizes) {
+    const ValueId id = g.input(std::move(sizes), dtype);
+    g.graph.values[id].type.device = g.graph.interface.inputs[id].type.device = device;
+    return id;
+  };
+  ValueId x = input({SymExpr(2), SymExpr(3), SymExpr(5), SymExpr(5)});
   g.graph.interface.inputs[0].kind = InputKind::user;
-  ValueId weight = g.input({SymExpr(4), SymExpr(3), SymExpr(3), SymExpr(3)});
+  ValueId weight = input({SymExpr(4), SymExpr(3), SymExpr(3), SymExpr(3)});
   std::vector<ValueId> vectors;
-  for (int i = 0; i < 4; ++i) vectors.push_back(g.input({SymExpr(4)}));
+  for (int i = 0; i < 4; ++i) vectors.push_back(input({SymExpr(4)}));
   for (std::size_t i = 1; i < g.graph.interface.inputs.size(); ++i)
     g.graph.interface.inputs[i].kind = kind;
   ValueId y = g.call("aten.conv2d.default", {{"input", g.value(x)}, {"weight", g.value(weight)}});
@@ -466,6 +472,41 @@ TEST_CASE("a batch normalisation of parameters is folded into the convolution be
   for (const Node& node : core.nodes) {
     if (&node != &core.nodes.back()) CHECK(core.values[node.results.front()].type.sizes != image);
   }
+}
+
+TEST_CASE("on a GPU it is folded in bfloat16 too, and all that is made is there") {
+  const auto folded = [](DType dtype, const char* device) {
+    const Graph core = normalised(InputKind::parameter, false, dtype, device);
+    for (const Value& value : core.values) CHECK(value.type.device == device);
+    return core.nodes.back().op == "aten.convolution.default";
+  };
+  CHECK(folded(DType::bfloat16, "cuda:0"));
+  CHECK(folded(DType::float32, "cuda:0"));
+  CHECK(!folded(DType::float16, "cuda:0"));  // it may overflow
+  CHECK(!folded(DType::bfloat16, "cpu"));
+}
+
+TEST_CASE("statistics are not written by torch's op unseen") {
+  TorchGraph g;
+  const auto input = [&](std::vector<SymExpr> sizes) {
+    const ValueId id = g.input(std::move(sizes));
+    g.graph.values[id].type.device = g.graph.interface.inputs[id].type.device = "cuda:0";
+    return id;
+  };
+  const ValueId x = input({SymExpr(64), SymExpr(8), SymExpr(32), SymExpr(32)}),
+                mean = input({SymExpr(8)}), variance = input({SymExpr(8)});
+  g.output(g.call("aten.batch_norm.default", {{"input", g.value(x)},
+                                              {"weight", Argument()},
+                                              {"bias", Argument()},
+                                              {"running_mean", g.value(mean)},
+                                              {"running_var", g.value(variance)},
+                                              {"training", true},
+                                              {"momentum", 0.1},
+                                              {"eps", 1e-5}}));
+  const std::string ops = ops_of(decomposed(g));
+  CHECK_MESSAGE(ops.find("aten.batch_norm") == std::string::npos, ops);
+  CHECK_MESSAGE(ops.find("aten.var_mean") != std::string::npos, ops);  // of few channels
+  CHECK_MESSAGE(ops.find("prim.copy_") != std::string::npos, ops);
 }
 
 TEST_CASE("what the program passes in, or reads before, is not folded") {

@@ -334,7 +334,8 @@ TEST_CASE("calls that only the CPU's library has are refused") {
   std::get<LibraryCall>(bundle.steps.front()).name = "sort";
   auto runtime = std::make_shared<Runtime>();
   runtime->open_device = [](const std::string&) {
-    return cuda::open_device(0, {std::make_shared<Memory>(), [] { return g_stream; }, nullptr, {}});
+    return cuda::open_device(
+        0, {std::make_shared<Memory>(), [] { return g_stream; }, nullptr, {}, {}});
   };
   Blobs blobs;
   Torch torch;
