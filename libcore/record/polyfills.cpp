@@ -311,8 +311,15 @@ bool calls_instead(FrameShadow& f, Operand function, const char* name) {
 std::optional<bool> call_stand_in(Walk& walk, FrameShadow& f, Operand original, const char* name,
                                   std::vector<Operand> positional,
                                   std::vector<std::pair<PyObject*, Operand>> keywords, int pops) {
+  return call_in_place_of(walk, f, original, polyfill(name), std::move(positional),
+                          std::move(keywords), pops);
+}
+
+std::optional<bool> call_in_place_of(Walk& walk, FrameShadow& f, Operand original,
+                                     PyObject* function, std::vector<Operand> positional,
+                                     std::vector<std::pair<PyObject*, Operand>> keywords,
+                                     int pops) {
   const int at = callable_position(*f.frame, *f.instruction);
-  PyObject* function = polyfill(name);
   if (at < 0 || f.frame->stack()[at] != original.object || function == nullptr) return std::nullopt;
   if (!call_function(walk, f, {Shadow::constant(), function}, std::move(positional),
                      std::move(keywords), pops)) {

@@ -32,6 +32,11 @@ std::optional<bool> call_python_form(Walk& walk, FrameShadow& frame, Operand cal
 std::optional<bool> call_stand_in(Walk& walk, FrameShadow& frame, Operand function,
                                   const char* name, std::vector<Operand> positional,
                                   std::vector<std::pair<PyObject*, Operand>> keywords, int pops);
+/// The same for a function of Python, whatever code it has. Nothing where it is null, or the
+/// original is not the instruction's own.
+std::optional<bool> call_in_place_of(Walk& walk, FrameShadow& frame, Operand original,
+                                     PyObject* function, std::vector<Operand> positional,
+                                     std::vector<std::pair<PyObject*, Operand>> keywords, int pops);
 /// The function of ours with that name, or null.
 PyObject* polyfill(const char* name);
 /// Puts it in the place of the instruction's callable; false: that stands elsewhere.

@@ -420,6 +420,15 @@ bool require_gradients(BuiltinCall& c) {
   return consume_tensor_type(c.walk, tensor) && gives(c.frame, c.pops, tensor.shadow);
 }
 
+/// A range of torch's profilers begins (torch.profiler.record_function). Nobody sees it while none
+/// watches, which is guarded. What stands for it cannot be made again: the segment ends before it,
+/// or behind its end (model_end_range).
+bool begin_range(BuiltinCall& c) {
+  if (!c.name.starts_with("_record_function_enter")) return refuse(c);
+  return c.walk.context.guard_setting("_profiler_enabled", "torch._C._autograd") &&
+         gives(c.frame, c.pops, Shadow{});
+}
+
 /// A function that gives back its argument, unless that is no plain tensor.
 bool gives_argument(BuiltinCall& c) {
   const bool plain = c.walk.recorder.bridge().is_plain_tensor(c.positional[0].object);
@@ -464,6 +473,7 @@ constexpr FunctionModel kModels[] = {
     {"make_class", make_class, 2},
     {"make_tensor", make_tensor},
     {"gives_argument", gives_argument, 1, 1},
+    {"begin_range", begin_range, 1},
     {"require_gradients", require_gradients, 1},
     {"apply_function", apply_function, 0},
     {"set_grad_mode", set_grad_mode, 1, 1},

@@ -62,6 +62,10 @@ bool call_once(Walk& walk, FrameShadow& frame, Operand function,
 std::optional<bool> model_signature(Walk& walk, FrameShadow& frame, Operand function,
                                     const std::vector<Operand>& positional,
                                     const Keywords& keywords, int pops);
+/// A function that has Dynamo look away while it calls another one.
+std::optional<bool> model_hidden_from_dynamo(Walk& walk, FrameShadow& frame, Operand function,
+                                             const std::vector<Operand>& positional,
+                                             const Keywords& keywords, int pops);
 /// functools.update_wrapper, of a function that the segment made (objects/wrapper.cpp).
 std::optional<bool> model_update_wrapper(Walk& walk, FrameShadow& frame, Operand function,
                                          const std::vector<Operand>& positional,

@@ -109,7 +109,6 @@ bool may_follow(Walk& walk, const std::vector<Operand>& positional, const Keywor
 std::optional<bool> model_checkpoint(Walk& walk, FrameShadow& f, Operand function,
                                      const std::vector<Operand>& positional,
                                      const Keywords& keywords, int pops) {
-  // torch hides some functions of its own from Dynamo, in closures that all have the same code.
   if (python::qualified_name(function.object) != kCheckpoint || positional.empty() ||
       walk.context.for_backend() || walk.recorder.subgraphs.any() ||
       !answers_yes("has_checkpoints", nullptr) || !may_follow(walk, positional, keywords))

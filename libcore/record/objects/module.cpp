@@ -210,6 +210,18 @@ std::optional<bool> call_whole(Walk& walk, FrameShadow& f, Operand function,
 
 }  // namespace
 
+namespace {
+
+/// The end of a range of torch's profilers that the segment began (begin_range).
+std::optional<bool> model_end_range(Walk&, FrameShadow& f, Operand function,
+                                    const std::vector<Operand>& positional, const Keywords&,
+                                    int pops) {
+  if (positional.empty() || !positional[0].shadow.is(Shadow::Kind::fresh)) return std::nullopt;
+  return natively(f, function, [pops](Walk&, FrameShadow& f) { gives_constant(f, pops); });
+}
+
+}  // namespace
+
 CodeModel find_code_model(std::string_view name) {
   if (name == "optimizer_loop") return model_optimizer_loop;
   if (name == "signature") return model_signature;
@@ -219,6 +231,8 @@ CodeModel find_code_model(std::string_view name) {
   if (name == "bind_defaults") return model_bind_defaults;
   if (name == "check") return model_check;
   if (name == "checkpoint") return model_checkpoint;
+  if (name == "end_range") return model_end_range;
+  if (name == "hidden_from_dynamo") return model_hidden_from_dynamo;
   if (name == "begin_checkpoint") return model_begin_checkpoint;
   if (name == "end_checkpoint") return model_end_checkpoint;
   if (name == "cond") return model_cond;
