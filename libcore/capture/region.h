@@ -128,7 +128,8 @@ inline bool knows_ops() {
 
 /// What the walker remembers of a code object.
 struct CodeInfo : python::CodeData {
-  bool native = false;                      ///< a root that records no op
+  bool native = false;  ///< a root that records no op
+  TimedCalls timed_calls;
   bool holds_segment = false;               ///< one was recorded in a frame of it, or below
   std::unordered_map<int, int> dry_trials;  ///< by unit: trials that recorded no op
   /// RootPolicy::names_tensors() for globals of that version.

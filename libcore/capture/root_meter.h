@@ -2,6 +2,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <utility>
 
 #include "ir/interface.h"
 
@@ -21,6 +22,7 @@ struct Stretch {
   Kind kind = Kind::root;
   EntryId id{-1};  ///< of the segment; behind: of the one before; frame -1: none is known
   Time begin, end;
+  std::int64_t stands_for = 1;  ///< so many of its kind, which are taken to be as long
 };
 
 /// Told of stretches as they end.
@@ -38,6 +40,33 @@ struct RootTotals {
   std::chrono::nanoseconds in_segments{
       0};  ///< of that, in segments: recorded, followed or executed
   Stretch::Time entered = {};
+  std::int64_t stands_for = 1;  ///< so many stays, of which this one was timed
+};
+
+/// Which of a function's calls are timed, where an entry is all of a call: of short ones, behind
+/// the first, one in some, as reading the clock takes a good part of them.
+class TimedCalls {
+ public:
+  static constexpr std::int64_t kFirst = 1000, kOneIn = 16;
+  static constexpr std::chrono::microseconds kShort{20};
+
+  /// Asked before each call.
+  bool times_next() {
+    const bool skips = timed_ >= kFirst && last_ < kShort && untimed_ + 1 < kOneIn;
+    untimed_ += skips ? 1 : 0;
+    return !skips;
+  }
+  /// The call that was to be timed took so long. How many it stands for: with those before it that
+  /// were not timed.
+  std::int64_t took(std::chrono::nanoseconds time) {
+    last_ = time;
+    ++timed_;
+    return 1 + std::exchange(untimed_, 0);
+  }
+
+ private:
+  std::int64_t timed_ = 0, untimed_ = 0;
+  std::chrono::nanoseconds last_{0};
 };
 
 /// Counts and times one thread's stay in a root, which is in a segment or outside of one at any

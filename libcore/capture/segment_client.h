@@ -24,6 +24,8 @@ class EventSink : public StretchLog {
   virtual void restarted(const RestartEvent&) {}
   /// True: left_root() is called, which costs an op and a segment some tens of nanoseconds.
   virtual bool meters_roots() const { return false; }
+  /// True: it is told of every root, however short.
+  virtual bool times_every_root() const { return false; }
   /// True: works_on() and worked() are called.
   virtual bool shows_work() const { return false; }
   /// What may take long begins: "recording Net.forward", "compiling Net.forward".

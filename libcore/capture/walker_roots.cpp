@@ -119,7 +119,8 @@ bool steps_too_much(const Activation& activation, const CodeInfo& known) {
 std::optional<Entry> Walker::finish_call(Frame& frame, Region& region, CodeInfo& known) {
   const bool metered = sink_.meters_roots() && !has_root(region) && region.native_roots.empty();
   const bool timed = !region.native_roots.empty() && region.native_roots.back().timed;
-  const auto begin = metered || timed ? Clock::now() : Clock::time_point();
+  const bool told = metered && (sink_.times_every_root() || known.timed_calls.times_next());
+  const auto begin = told || timed ? Clock::now() : Clock::time_point();
   const Finish finish = client_.finish_call(frame);
   region.entrances += finish == Finish::no ? 0 : 1;
   switch (finish) {
@@ -137,10 +138,11 @@ std::optional<Entry> Walker::finish_call(Frame& frame, Region& region, CodeInfo&
     case Finish::done:
       break;
   }
-  if (metered) {
+  if (told) {
     const Clock::time_point end = Clock::now();
-    sink_.ran({Stretch::Kind::entry, client_.finished(), begin, end});
-    sink_.left_root({0, 0, end - begin, end - begin, begin});
+    const std::int64_t stands_for = known.timed_calls.took(end - begin);
+    sink_.ran({Stretch::Kind::entry, client_.finished(), begin, end, stands_for});
+    sink_.left_root({0, 0, end - begin, end - begin, begin, stands_for});
   }
   if (timed) add_hot_time(region, begin);
   if (known.some_useless) {

@@ -139,8 +139,8 @@ void DocumentSink::left_root(const capture::RootTotals& totals) {
     trace_.left_root(totals.entered, totals.entered + totals.root);
   if (counts_ == nullptr) return;
   counts_->native_ops += totals.native_ops;
-  counts_->root_ns += totals.root.count();
-  counts_->segment_ns += totals.in_segments.count();
+  counts_->root_ns += totals.root.count() * totals.stands_for;
+  counts_->segment_ns += totals.in_segments.count() * totals.stands_for;
   if (totals.entered != capture::Stretch::Time())
     keep_span({capture::Stretch::Kind::root, {-1}, totals.entered, totals.entered + totals.root});
 }
@@ -160,7 +160,8 @@ void DocumentSink::ran(const capture::Stretch& stretch) {
     last_row_ = {stretch.id, row->second};
   }
   jit::EntryCount& row = *last_row_.second;
-  const std::int64_t time = std::chrono::nanoseconds(stretch.end - stretch.begin).count();
+  const std::int64_t time =
+      std::chrono::nanoseconds(stretch.end - stretch.begin).count() * stretch.stands_for;
   if (stretch.kind == Kind::entry) {
     row.total_ns += time;
   } else {

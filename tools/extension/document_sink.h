@@ -36,6 +36,7 @@ class DocumentSink final : public capture::GraphSink, public capture::EventSink 
   void recompiled(const RecompileEvent& event) override;
   void restarted(const RestartEvent& event) override;
   bool meters_roots() const override { return writes() || trace_.active(); }
+  bool times_every_root() const override { return trace_.active(); }
   void left_root(const capture::RootTotals& totals) override;
   void ran(const capture::Stretch& stretch) override;
   bool shows_work() const override { return shows_work_; }

@@ -25,6 +25,7 @@ ELSEWHERE = {
     "penstock.polyfills.as_grid": "ours", "penstock.polyfills.of_grid": "ours",
     **{f"penstock.polyfills.{name}": "ours" for name in ("begin_subgraph", "end_subgraph", "join_branches", "join_while_loop", "join_scan", "loop_inputs", "left_to_torch", "begin_checkpoint", "end_checkpoint", "left_checkpoint")},
     "penstock.polyfills.*": "ours",
+    "torch._ops.profiler.*": "torch.ops.profiler, whose functions of C say that they are there",
     "type.maketrans": "that of str, bytes and bytearray, whose self is the class",
     "builtins.method": "types.MethodType, which calls itself so",
     **{f"mappingproxy.{name}": "types.MappingProxyType, whose own name has no module" for name in ("keys", "values", "items")},
