@@ -343,6 +343,34 @@ TEST_CASE("what a checkpoint takes and what it gives is read as it is when it ru
   }
 }
 
+TEST_CASE("a checkpoint reads an input as it became, and what is computed again beside it does not") {
+  // tanh(w b) in a checkpoint; sin(w exp(b)) and sin(w cos(b)) outside of it.
+  GradientGraph g;
+  const ValueId w = g.leaf(1), b = g.input({SymExpr(1)}, DType::float64);
+  g.graph.interface.inputs[w].kind = g.graph.interface.inputs[b].kind = InputKind::user;
+  g.output(g.unary("tanh", g.binary("mul", w, g.value(b))));
+  in_checkpoint(g, 0, 0);
+  const std::size_t outside = g.graph.nodes.size();
+  for (const char* op : {"exp", "cos"})
+    g.output(g.unary("sin", g.binary("mul", w, g.value(g.unary(op, b, false)))));
+  in_checkpoint(g, outside, -1);
+  const Graph joint = joint_of(g);
+  const double before = 0.3, after = 0.7, two = 2;
+  for (const CutOptions& options : kEveryPrice) {
+    const ForwardBackward parts = cut_of(joint, options);
+    Tensors inputs = {float_vector({two}), float_vector({before})};
+    const Tensors outputs = outputs_of(parts.forward, inputs);
+    inputs[1] = float_vector({after});
+    const Tensors tangents(3, float_vector({1}));
+    const Tensors gradients =
+        outputs_of(parts.backward, backward_inputs(parts, inputs, outputs, tangents));
+    const double again = std::tanh(two * after), e = std::exp(before), c = std::cos(before);
+    CHECK(gradients[0].reals()[0] == doctest::Approx((1 - again * again) * after +
+                                                     std::cos(two * e) * e +
+                                                     std::cos(two * c) * c));
+  }
+}
+
 TEST_CASE("what a formula outside of a checkpoint reads of it is saved") {
   GradientGraph g;
   const ValueId x = matrix(g), w = matrix(g);

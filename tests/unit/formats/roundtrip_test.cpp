@@ -80,6 +80,7 @@ TEST_CASE("a graph that uses everything comes back as it was") {
   const Graph& after = std::get<Graph>(std::get<GraphDocument>(again).graph);
   CHECK(to_text(before) == to_text(after));
   CHECK(after.interface.capture_ns == 1234567);
+  CHECK(after.calls[0].checkpoint == before.calls[0].checkpoint);
   CHECK(after.interface.inputs[0].blob == std::string(32, 'a'));
   for (std::size_t i = 0; i < before.nodes[0].args.size(); ++i) {
     CAPTURE(i);
