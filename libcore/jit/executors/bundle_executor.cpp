@@ -7,6 +7,8 @@
 #include "ir/decided_sizes.h"
 #include "ir/device.h"
 #include "ops/draws.h"
+#include "runtime/copy.h"
+#include "runtime/index_check.h"
 #include "torch/generator.h"
 #include "torch/memory_escapes.h"
 #include "torch/state.h"
@@ -127,14 +129,21 @@ void forget_recording(Interface& interface) {
   interface.guards.shrink_to_fit();
 }
 
-/// Whether torch may refuse a call behind a draw of random numbers: Python, which makes the calls
-/// again, would draw the next ones.
+/// Whether elements may end a run at this call: they decide a size that the graph is not for, or
+/// choose what there is not.
+bool asks_elements(const LibraryCall& call) {
+  return call.name == "item" || call.name == "nonzero" || runtime::is_index_check(call) ||
+         runtime::is_copy(call);
+}
+
+/// Whether a run may fail behind a draw of random numbers, at a call that torch refuses or at what
+/// elements say: the entry or the Python that runs instead would draw the next ones.
 bool may_fail_behind_draw(const KernelBundle& bundle) {
   bool drawn = false;
   for (const BundleStep& step : bundle.steps) {
     const auto* call = std::get_if<FallbackCall>(&step);
-    if (call != nullptr && drawn) return true;
     const auto* library = std::get_if<LibraryCall>(&step);
+    if (drawn && (call != nullptr || (library != nullptr && asks_elements(*library)))) return true;
     drawn = drawn || (library != nullptr && runtime::is_draw(*library)) ||
             (call != nullptr && ops::draws({call->op, call->arguments, {}, -1}));
   }
@@ -186,8 +195,8 @@ Result<std::unique_ptr<BundleExecutor>> BundleExecutor::create(
   });
   made->keeps_generator_ = may_fail_behind_draw(bundle);
   made->find_written(bundle);
-  const bool keeps = made->keeps_generator_ || !made->written_.empty();
-  if (calls_torch && runner == nullptr && keeps)
+  made->keeps_inputs_ = calls_torch && !made->written_.empty();
+  if (runner == nullptr && (made->keeps_generator_ || made->keeps_inputs_))
     made->fallback_.set_begin([own = made.get()] { return own->keep_written(); });
   made->device_index_ = gpu_index(bundle.device);
   const bool on_host = made->device_index_ < 0;
@@ -312,9 +321,11 @@ void BundleExecutor::find_written(const KernelBundle& bundle) {
   }
 }
 
-/// Copies what the run writes and draws from, where a call of torch may fail behind that.
+/// Copies what the run writes and draws from, where it may fail behind that: kernels write what the
+/// caller has when no call of a library can fail any more, calls of torch may stand behind those.
 Result<void> BundleExecutor::keep_written() {
   if (keeps_generator_) generator_before_ = torch::generator_state(torch::default_generator());
+  if (!keeps_inputs_) return {};
   for (const std::int32_t input : written_) {
     auto copy = fallback_.copy_of(inputs_[input].object);
     if (!copy) return tl::unexpected(copy.error());
@@ -323,7 +334,7 @@ Result<void> BundleExecutor::keep_written() {
   return {};
 }
 
-/// Runs the kernels. Where a call of torch failed, what was written is put back.
+/// Runs the kernels. Where a call failed, what was written and drawn is put back.
 Result<void> BundleExecutor::run_kernels(std::span<const InputValue> inputs, bool& written) {
   inputs_ = inputs;
   written = !written_.empty();  // should a library throw

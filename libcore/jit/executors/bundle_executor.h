@@ -109,7 +109,8 @@ class BundleExecutor final : public Executor {
   std::int64_t* symbols_ = nullptr;
   std::span<const guards::InputValue> inputs_;
   std::vector<python::PyRef> before_;  // what it writes, as it was
-  bool keeps_generator_ = false;       // torch may refuse a call behind a draw
+  bool keeps_generator_ = false;       // a run may fail behind a draw
+  bool keeps_inputs_ = false;          // torch may refuse a call behind a write
   python::PyRef generator_before_;     // the state of torch's generator, where that may be
   std::vector<runtime::TensorArgument> arguments_;
   std::vector<std::int64_t> integers_;  // by input: numbers, where their arguments point to

@@ -1,8 +1,11 @@
-"""Random numbers that are drawn in front of a call that torch refuses: the generator stands where Python's would."""
+"""Random numbers that are drawn in front of a call that torch refuses, or of elements that decide another size than the
+entry is for: the generator stands where Python's would.
+"""
 import torch
 
+torch.set_grad_enabled(False)
 
-@torch.no_grad()
+
 def noisy(mean, scale):
     return torch.randn(4) + torch.normal(mean, scale)
 
@@ -15,3 +18,51 @@ for call in range(6):
         except RuntimeError as error:
             result = str(error)
         print(result, round(torch.rand(1).item(), 4))
+
+
+def chosen(weights):
+    return torch.multinomial(weights, 1, True).item()
+
+
+def dropped(x, mask):
+    noise = torch.nn.functional.dropout(x, 0.5, True)
+    return x[mask], noise
+
+
+def sampled(x, mask):
+    noise = torch.rand(3, dtype=torch.float64)
+    return x[mask], noise
+
+
+def written_too(x, mask):
+    noise = torch.rand(3, dtype=torch.float64)
+    x.add_(1)
+    return x[mask], noise
+
+
+def looked_up(x, index):
+    noise = torch.nn.functional.dropout(x, 0.5, True)
+    return x[index] + 1, noise
+
+
+def tell(results, x):
+    print([[round(number, 4) for number in result.tolist()] for result in results], x.tolist(),
+          round(torch.rand(1).item(), 4))
+
+
+weights = torch.tensor([0.5, 0.3, 0.2], dtype=torch.float64)
+for call in range(12):
+    torch.manual_seed(call)
+    print(chosen(weights), round(torch.rand(1).item(), 4))
+masks = [[True] * 4, [False, True, True, False], [False] * 4, [False, True, False, False], [False] * 4, [True] * 4]
+for function in (dropped, sampled, written_too):
+    print(function.__name__)
+    for mask in masks * 2:
+        x = torch.arange(4.0, dtype=torch.float64)
+        tell(function(x, torch.tensor(mask)), x)
+for index in (0, 3, 1, 7, 2, 9, 1):
+    x = torch.arange(4.0, dtype=torch.float64)
+    try:
+        tell(looked_up(x, torch.tensor([index, 0])), x)
+    except IndexError:
+        tell([], x)
