@@ -45,6 +45,18 @@ bool says_all(GuardKind kind) {
   return !is_of_moment(kind) && kind != GuardKind::tensor && kind != GuardKind::condition;
 }
 
+std::string_view last_name(std::string_view qualified) {
+  return qualified.substr(qualified.rfind('.') + 1);
+}
+
+/// Whether a call has an object of another class there. A class that is made in each call has the
+/// same name every time.
+bool names_other_class(const FailedGuard& guard) {
+  if (guard.kind != GuardKind::type_is) return false;
+  const auto* name = guard.value.as<std::string>();
+  return name == nullptr || last_name(*name) != last_name(guard.actual);
+}
+
 }  // namespace
 
 std::optional<std::string> ChangedNumbers::find_contradiction(
@@ -78,10 +90,13 @@ std::optional<std::string> ChangedNumbers::find_contradiction(
 
 void ChangedNumbers::note_moment(const std::vector<FailedGuard>& failed, bool is_dead) {
   constexpr int kMost = 3;  // entries; fewer may be chance
+  // Code that all classes share, as a module's __call__ is, is called with one after the other.
+  const bool other_class = std::ranges::any_of(failed, names_other_class);
   for (const FailedGuard& guard : failed) {
     const bool state =
         guard.kind == GuardKind::type_version || guard.kind == GuardKind::dict_version;
-    if (!state && !(is_dead && guard.kind == GuardKind::identity)) continue;
+    const bool has_changed = state && !other_class;
+    if (!has_changed && !(is_dead && guard.kind == GuardKind::identity)) continue;
     if (++moments_[key_of(guard)] >= kMost) never_.emplace(key_of(guard), guard.text);
   }
 }

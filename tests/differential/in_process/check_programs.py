@@ -55,6 +55,8 @@ ALLOWED = {
     "library_layouts.py": {"PS0502"},
     # Counters of loops, and containers of every size.
     "locals_at_branches.py": {"PS0502"},
+    # Every module and task is a way to call what modules share.
+    "modules_in_turn.py": {"PS0502"},
     # More than eight hooks, children and modes: each is a way to call.
     "modules_and_hooks.py": {"PS0502"},
     # Numbers that are taken by value, each a way to call; a list that is given back as it came.
@@ -110,7 +112,7 @@ CALLS = {"activation_checkpoints.py": 60, "aliasing.py": 500, "collections_and_t
 GRAPHS = {"generating.py": {"": 75, "models/gpt2/": 5}, "words_as_keys.py": {"words_as_keys.py": 9, "clip_grad.py": 5},
           "sizes_of_composites.py": {"": 34}, "iterators_in_python.py": {"": 34}, "class_statements.py": {"": 70},
           "members_of_objects.py": {"": 5}, "compared_elements.py": {"": 11}, "guards_that_never_hold.py": {"": 50},
-          "sizes_that_change.py": {"sizes_that_change.py": 12}}
+          "sizes_that_change.py": {"sizes_that_change.py": 12}, "modules_in_turn.py": {"": 16}}
 
 # And the breaks that there must be: their codes, and what they say.
 UNHOLDABLE = "no call fits a segment that relies on this: "
@@ -126,7 +128,7 @@ BREAKS = {"guards_that_never_hold.py": {("PS0313", UNHOLDABLE + "getattr(G['Coun
 # Programs that start processes, end in ways of their own, set what torch does for the whole process, or compile with
 # torch; and those that call modules themselves: which program's graphs those are does not show, as they begin in torch.
 ALONE = {"activation_checkpoints.py", "attention_scores.py", "backend_calls.py", "carried_gradients.py", "child_processes.py", "class_statements.py", "classes_put_back.py", "compared_elements.py", "compiled_functions.py", "conditions_on_tensors.py", "configured.py", "decorators_and_patterns.py", "ending.py", "ending_compiled.py", "ends_with_imports.py",
-         "exchanged_tensors.py", "generating.py", "gradients_of_control.py", "guards_that_never_hold.py", "hooks_and_parameters.py", "idioms_of_python.py", "image_classifier.py", "loops_on_tensors.py", "loops_without_end.py", "members_of_objects.py",
+         "exchanged_tensors.py", "generating.py", "gradients_of_control.py", "guards_that_never_hold.py", "hooks_and_parameters.py", "idioms_of_python.py", "image_classifier.py", "loops_on_tensors.py", "loops_without_end.py", "members_of_objects.py", "modules_in_turn.py",
          "optimizers.py", "program_backends.py", "recorded_gradients.py", "recurrent_and_attention.py", "scans_of_tensors.py", "training.py", "training_loop.py", "sizes_of_composites.py", "templates_and_annotations.py", "type_parameters.py", "words_as_keys.py"}
 # What programs need of CPython that earlier versions cannot even read.
 SINCE = {"type_parameters.py": (3, 12), "templates_and_annotations.py": (3, 14)}
