@@ -193,13 +193,20 @@ Result<std::unique_ptr<Executor>> PipelineCompiler::compile_gradients(
     return failure(Code::PS0504, write->op + " writes what torch keeps for gradients");
   auto stages = split_stages(graph);
   if (!stages) return compile_stage(std::move(graph), std::move(gate), std::move(trial));
+  FirstStage front;
+  front.draws = draws_numbers(stages->first);
+  Graph whole = stages->first;
+  const auto planned = plan_outputs(whole);
+  if (!planned) return tl::unexpected(planned.error());
+  for (const OutputPlan::Writes& write : planned->input_writes) front.writes.push_back(write.index);
   auto first = compile_gradients(std::move(stages->first), gate, trial);
   if (!first) return first;
+  front.executor = std::move(*first);
   const bool second_records = records_gradients(stages->second, true);
   auto second = second_records ? compile_gradients(std::move(stages->second), gate, trial)
                                : compile_own(std::move(stages->second));
   if (!second) return second;
-  return chain_executors(std::move(*first), std::move(*second), graph.interface.inputs.size(),
+  return chain_executors(std::move(front), std::move(*second), graph.interface.inputs.size(),
                          stages->handed);
 }
 

@@ -66,3 +66,39 @@ for index in (0, 3, 1, 7, 2, 9, 1):
         tell(looked_up(x, torch.tensor([index, 0])), x)
     except IndexError:
         tell([], x)
+
+
+# With gradients: outputs that have nothing but inputs in common are stages of their own, of which the first one draws,
+# writes or both before elements decide in the second.
+
+
+def dropped_apart(x, mask, count):
+    noise = torch.nn.functional.dropout(x, 0.5, True)
+    return x[mask], noise
+
+
+def counted_apart(x, mask, count):
+    count.add_(1)
+    double = x * 2
+    return x[mask], double
+
+
+def looked_up_apart(x, mask, count):
+    count.add_(1)
+    double = x * 2
+    return x[mask.nonzero()[:1, 0] * 2], double
+
+
+count = torch.zeros(2, dtype=torch.float64)
+with torch.enable_grad():
+    for function in (dropped_apart, counted_apart, looked_up_apart):
+        print(function.__name__)
+        for mask in masks * 2:
+            x = torch.arange(4.0, dtype=torch.float64, requires_grad=True)
+            try:
+                chosen_of, other = function(x, torch.tensor(mask), count)
+            except IndexError:
+                tell([], count)
+                continue
+            (chosen_of.sum() + other.sum()).backward()
+            tell([chosen_of, other, x.grad], count)
