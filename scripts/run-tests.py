@@ -20,7 +20,7 @@ CLOSING = re.compile(r"^(\d+) passed, (\d+) failed$", re.MULTILINE)
 DOCTEST = re.compile(r"test cases:\s*(\d+)\s*\|\s*(\d+) passed\s*\|\s*(\d+) failed")
 GOOD = {"OK", "EXPECTEDFAIL"}
 # What runs with the sanitized extension in a Python that was built without sanitizers.
-EXTENSION_TESTS = ["leave-everywhere", "inlined-frames", "decoding", "tensor-bridge", "launched-idle", "launched-conduct",
+EXTENSION_TESTS = ["leave-everywhere", "inlined-frames", "decoding", "opcodes", "tensor-bridge", "launched-idle", "launched-conduct",
                    "walked-suites", "in-process"]
 
 

@@ -22,6 +22,8 @@ class EventSink : public StretchLog {
   virtual void skipped(const SkipEvent&) {}
   virtual void recompiled(const RecompileEvent&) {}
   virtual void restarted(const RestartEvent&) {}
+  /// The program's torch is not known, and why: plain Python runs all of it. Told once.
+  virtual void declines(const Diagnostic&) {}
   /// True: left_root() is called, which costs an op and a segment some tens of nanoseconds.
   virtual bool meters_roots() const { return false; }
   /// True: it is told of every root, however short.

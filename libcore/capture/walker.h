@@ -178,12 +178,12 @@ class Walker : public python::FrameDriver {
   BackendClient* backends_;  ///< the client, where it is one
   torch::SchemaTable schemas_;
   torch::TensorBridge* bridge_ = nullptr;
+  bool declined_ = false;  ///< the program's torch is not known: nothing is looked at any more
   std::unordered_map<PyThreadState*, Region> regions_;  ///< its elements stay where they are
   std::pair<PyThreadState* const, Region>* last_region_ = nullptr;
   std::unordered_set<std::string> reported_;
-  /// Instructions that segments end before, and why: an exception raised there was still being
-  /// handled, or an object that is made there was not finished, where a segment had to end, or else
-  /// as Walk::must_end_before() says.
+  /// Instructions that segments end before, and why: an exception raised there was being handled,
+  /// an object made there not finished, a segment had to end, or as Walk::must_end_before() says.
   Ends ends_before_;
   Ends warned_at_;  ///< where torch showed a warning once
   /// The code of those instructions: no later code may get its address, and with it these ends.

@@ -69,6 +69,7 @@ Entry Walker::enter(Frame& frame) {
 }
 
 Entry Walker::decide(Frame& frame) {
+  if (declined_) return Entry::native;
   Region& region = this->region(frame.thread());
   // A generator that is resumed by throw() or close(): its error must stay as it is.
   if (frame.is_generator() && PyErr_Occurred() != nullptr) return Entry::native;
@@ -171,7 +172,12 @@ Entry Walker::enter_followed(Frame& frame, Region& region) {
 bool Walker::finds_torch() {
   if (bridge_ != nullptr) return true;
   auto bridge = torch::TensorBridge::get();
-  if (!bridge || *bridge == nullptr) return false;
+  if (!bridge) {
+    declined_ = true;
+    sink_.declines(bridge.error());
+    return false;
+  }
+  if (*bridge == nullptr) return false;
   bridge_ = *bridge;
   torch::MemoryEscapes::get().watch(*bridge_);
   if (tier_up_) torch::watch_tensor_allocations(*bridge_);

@@ -1,8 +1,10 @@
 #include "torch/tensor_bridge.h"
 
 #include <algorithm>
+#include <optional>
 
 #include "ir/dtype.h"
+#include "python/literal.h"
 #include "torch/library.h"
 #include "torch/tensor_abi.h"
 
@@ -15,6 +17,17 @@ namespace {
 constexpr std::uint64_t kBackendBits = 0xffff;  // of a dispatch key set (c10/core/DispatchKeySet.h)
 constexpr std::int32_t kMeta = 14;              // c10::DeviceType: has no memory
 
+/// Why this torch is none that is known here.
+Diagnostic of_this_torch(PyObject* torch, Diagnostic why) {
+  const PyRef version = attribute(torch, "__version__");
+  PyErr_Clear();
+  const bool told = version && PyUnicode_Check(version.get());
+  why.message = "torch " + (told ? python::text_of(version.get()) : "of no version") +
+                " is none that is known: " + why.message;
+  why.hint = "Use torch 2.11 to 2.15.";
+  return why;
+}
+
 }  // namespace
 
 TensorBridge::TensorBridge() : abi_(std::make_unique<Abi>()) {}
@@ -24,6 +37,12 @@ Result<TensorBridge*> TensorBridge::get() {
   // One per process, as torch is; kept until the end, when its memory goes with the process.
   static TensorBridge* bridge = nullptr;
   if (bridge != nullptr) return bridge;
+  // A torch that keeps its tensors otherwise does so until the process ends.
+  static std::optional<Diagnostic> unknown;
+  if (unknown) return tl::unexpected(*unknown);
+  // An attribute that is not there may be looked for by Python code, whose frames ask as well.
+  static bool asking = false;
+  if (asking) return nullptr;
   PyObject* torch = PyDict_GetItemString(PyImport_GetModuleDict(), "torch");
   if (torch == nullptr || !PyModule_Check(torch)) return nullptr;
   PyObject* names = PyModule_GetDict(torch);
@@ -36,9 +55,11 @@ Result<TensorBridge*> TensorBridge::get() {
 
   auto made = std::unique_ptr<TensorBridge>(new TensorBridge);
   made->tensor_type_ = reinterpret_cast<PyTypeObject*>(PyRef::borrow(tensor).release());
-  if (Result<void> set_up = made->set_up(torch); !set_up) {
-    return tl::unexpected(set_up.error());
-  }
+  asking = true;
+  Result<void> set_up = made->set_up(torch);
+  if (!set_up) unknown = of_this_torch(torch, set_up.error());
+  asking = false;
+  if (unknown) return tl::unexpected(*unknown);
   bridge = made.release();
   return bridge;
 }

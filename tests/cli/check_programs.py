@@ -153,6 +153,27 @@ def without_torch(suite: Suite) -> None:
                 told(done, 6, "error[PS0113]: /usr/bin/python3 has no torch"))
 
 
+def unknown_torch(suite: Suite) -> None:
+    """A torch whose tensors are kept as in none that is known: plain Python runs the program, and one line says so."""
+    package = suite.work / "unknown" / "torch"
+    package.mkdir(parents=True)
+    (package / "__init__.py").write_text("__version__ = '9.9'\n\n\nclass Tensor:\n    pass\n")
+    (suite.work / "unknown.py").write_text("import sys\nimport torch\n\n\ndef double(x):\n    return x + x\n\n\n"
+                                           "print([double(x) for x in range(3)], torch.Tensor)\nsys.exit(4)\n")
+    printed = "[0, 2, 4] <class 'torch.Tensor'>\n"
+    path = {"PYTHONPATH": str(package.parent)}
+    why = "torch 9.9 is none that is known: torch._C._from_dlpack is missing"
+    line = f"penstock: warning[PS0110]: {why}; the program runs without penstock. Use torch 2.11 to 2.15.\n"
+    done = suite.tool("run", "--compile=now", "unknown.py", **path)
+    suite.check("run: a torch that is not known", "" if (done.returncode, done.stdout, done.stderr) == (4, printed, line) else str(done))
+    done = suite.tool("run", "-q", "unknown.py", **path)
+    suite.check("run -q: a torch that is not known", "" if (done.returncode, done.stdout, done.stderr) == (4, printed, "") else str(done))
+    done = suite.tool("run", "--strict", "unknown.py", **path)
+    suite.check("run --strict: a torch that is not known", told(done, 6, f"error[PS0110]: {why}"))
+    done = suite.tool("capture", "unknown.py", **path)
+    suite.check("capture: a torch that is not known", told(done, 7, f"error[PS0110]: {why}"))
+
+
 def told(done: subprocess.CompletedProcess, status: int, *says: str) -> str:
     """A failure has its status, its words, and a way out."""
     good = done.returncode == status and all(word in done.stderr for word in (*says, "hint: "))
@@ -528,6 +549,7 @@ def main() -> int:
         without_python(suite)
         without_torch(suite)
         without_extension(suite)
+        unknown_torch(suite)
         limited(suite)
         capture_output(suite)
         unwritable_store(suite)

@@ -13,6 +13,7 @@
 #include "tools/common/terminal.h"
 #include "tools/extension/kept_tensors.h"
 #include "tools/extension/modes.h"
+#include "tools/extension/program_streams.h"
 #include "torch/tensor_bridge.h"
 
 namespace penstock::tools {
@@ -49,6 +50,12 @@ formats::WriteOptions options_of(const Settings& settings) {
   return options;
 }
 
+RenderOptions render_options() {
+  RenderOptions options;
+  options.color = tools::use_color(STDERR_FILENO, tools::ColorChoice::automatic);
+  return options;
+}
+
 }  // namespace
 
 DocumentSink::DocumentSink(const Settings& settings)
@@ -57,6 +64,8 @@ DocumentSink::DocumentSink(const Settings& settings)
       fullgraph_(settings.get("fullgraph") == "1"),
       self_check_(settings.get("self-check") == "1"),
       shows_work_(settings.get("progress") == "1"),
+      required_(settings.get("required") == "1"),
+      quiet_(settings.get("quiet") == "1"),
       owner_(getpid()),
       writer_([this](std::string_view bytes) { return write_all(descriptor_, bytes); },
               options_of(settings)) {
@@ -98,6 +107,17 @@ void DocumentSink::compiled(std::chrono::nanoseconds spent) {
   if (counts_ != nullptr) counts_->compile_ns += spent.count();
 }
 
+void DocumentSink::declines(const Diagnostic& why) {
+  if (required_) {
+    flush_streams();  // what the program printed stands before
+    fmt::print(stderr, "{}", render(why, "penstock", render_options()));
+    _exit(facts(why.code).exit_status);  // the parent process writes the documents' `end`
+  }
+  if (quiet_) return;
+  fmt::print(stderr, "penstock: warning[{}]: {}; the program runs without penstock. {}\n",
+             facts(why.code).id, why.message, why.hint);
+}
+
 void DocumentSink::broke(const BreakEvent& event) {
   trace_.broke(event);
   if (fullgraph_ && owner_ == getpid()) {
@@ -107,9 +127,7 @@ void DocumentSink::broke(const BreakEvent& event) {
                     event.location,
                     {},
                     event.hint};
-    RenderOptions options;
-    options.color = tools::use_color(STDERR_FILENO, tools::ColorChoice::automatic);
-    fmt::print(stderr, "{}", render(told, "penstock", options));
+    fmt::print(stderr, "{}", render(told, "penstock", render_options()));
   }
   if (counts_ != nullptr) ++counts_->breaks;
   write(formats::BreakDocument{event, {}});

@@ -20,7 +20,7 @@ namespace penstock::tools {
 /// Writes the documents of a run as they come to the setting "output-descriptor", counts in the
 /// memory shared with the launcher, and keeps tensors in the store. After a fork the child writes
 /// nothing. Its settings: "encoding" (json, pretty, cbor), "directory" (files below it are written
-/// relative to it), "store", "no-tensors".
+/// relative to it), "store", "no-tensors", "required" and "quiet".
 class DocumentSink final : public capture::GraphSink, public capture::EventSink {
  public:
   explicit DocumentSink(const python::Settings& settings);
@@ -31,6 +31,7 @@ class DocumentSink final : public capture::GraphSink, public capture::EventSink 
 
   void captured(const record::CapturedSegment& segment) override { record(segment); }
   void used(EntryId id) override;
+  void declines(const Diagnostic& why) override;
   void broke(const BreakEvent& event) override;
   void skipped(const SkipEvent& event) override;
   void recompiled(const RecompileEvent& event) override;
@@ -66,7 +67,9 @@ class DocumentSink final : public capture::GraphSink, public capture::EventSink 
   bool fullgraph_;   ///< every break is an error, told at once
   bool self_check_;  ///< rules are compared with what ops gave
   bool shows_work_;  ///< on the terminal
-  pid_t owner_;      ///< after a fork the child writes nothing
+  bool required_;    ///< a program that would run plainly is ended
+  bool quiet_;
+  pid_t owner_;  ///< after a fork the child writes nothing
   bool gone_ = false;
   std::optional<store::Store> store_;
   formats::DocumentWriter writer_;

@@ -4,6 +4,7 @@
 //   do release()                                                           nothing is conducted
 //   counts() -> (exits, exits with an error pending, windows)
 //   decode(code) -> (instructions, handlers), both lists of tuples
+//   follows(opcode, argument) -> whether capture has a rule for that row of opcodes.def
 //   tensor(t) -> what the tensor bridge reads of it, a dict; "agree": by attribute too
 //   fast() -> (abi, version, requires_grad): which parts of the bridge need no attribute access
 //   make(sizes, strides, floats) -> (tensor over memory of ours, released() -> bool)
@@ -15,6 +16,7 @@
 #include "python/harness.h"
 #include "python/materialise.h"
 #include "python/materialise_harness.h"
+#include "record/rules/rules.h"
 #include "tools/extension/modes.h"
 #include "torch/tensor_bridge.h"
 
@@ -138,6 +140,21 @@ PyObject* decode(PyObject*, PyObject* code) {
   return Py_BuildValue("OO", instructions.get(), handlers.get());
 }
 
+PyObject* follows(PyObject*, PyObject* arguments) {
+  const char* name = nullptr;
+  int argument = 0;
+  if (PyArg_ParseTuple(arguments, "si", &name, &argument) == 0) return nullptr;
+  constexpr python::Opcode kRows[] = {
+#define PS_OPCODE(name, operand, jump, flow) python::Opcode::name,
+#include "python/opcodes.def"
+#undef PS_OPCODE
+  };
+  for (const python::Opcode row : kRows) {
+    if (python::facts(row).name == name) return PyBool_FromLong(record::has_rule(row, argument));
+  }
+  return PyErr_Format(PyExc_ValueError, "no row %s", name);
+}
+
 /// The bridge, or null with a Python error set.
 torch::TensorBridge* bridge() {
   const auto found = torch::TensorBridge::get();
@@ -240,6 +257,7 @@ PyMethodDef g_methods[] = {
     {"release", release, METH_NOARGS, nullptr},
     {"counts", counts, METH_NOARGS, nullptr},
     {"decode", decode, METH_O, nullptr},
+    {"follows", follows, METH_VARARGS, nullptr},
     {"tensor", tensor, METH_O, nullptr},
     {"fast", fast, METH_NOARGS, nullptr},
     {"make", make, METH_VARARGS, nullptr},

@@ -20,6 +20,7 @@
 #include "tools/extension/backend_settings.h"
 #include "tools/extension/document_sink.h"
 #include "tools/extension/profile_module.h"
+#include "tools/extension/program_streams.h"
 
 namespace penstock::tools {
 namespace {
@@ -27,17 +28,6 @@ namespace {
 using python::Settings;
 
 constexpr int kInternalError = 5;
-
-/// Python's own streams keep what was printed in buffers of theirs.
-void flush_streams() {
-  PyErr_Clear();
-  for (const char* name : {"stdout", "stderr"}) {
-    PyObject* stream = PySys_GetObject(name);
-    if (stream == nullptr || stream == Py_None) continue;
-    if (!python::PyRef::steal(PyObject_CallMethod(stream, "flush", nullptr))) PyErr_Clear();
-  }
-  fflush(nullptr);
-}
 
 /// Says once per function that penstock gave something up; under --strict that ends the program.
 class Reporter {

@@ -75,8 +75,7 @@ const python::Instruction* raises_exit_again(const python::Frame& frame, int uni
     if (i != nullptr && i->opcode == Opcode::POP_EXCEPT) i = behind(i);
     return i != nullptr && i->opcode == Opcode::RERAISE ? i : nullptr;
   }
-  constexpr int kStopIteration = 3;  // what all of a generator's code is in, to forbid that error
-  if (i != nullptr && i->opcode == Opcode::CALL_INTRINSIC_1 && i->argument == kStopIteration) {
+  if (i != nullptr && i->opcode == Opcode::CALL_INTRINSIC_1 && i->argument == kStopIterationError) {
     i = behind(i);
     return i != nullptr && i->opcode == Opcode::RERAISE ? i : nullptr;
   }

@@ -218,6 +218,15 @@ PS_RULE(pop_except) {
   return true;
 }
 
+constexpr const char* kOlder = "an exception that is older than the segment is raised";
+
+/// An exception that is older than the segment is not what it was in every call, and keeps what
+/// raising it leaves in it.
+bool is_older(Operand exception) {
+  return !PyType_Check(exception.object) && !exception.shadow.is(Shadow::Kind::fresh) &&
+         !exception.shadow.is(Shadow::Kind::constant);
+}
+
 /// `raise exception from cause`. Either may be named by its class alone, and is made then by the
 /// instruction.
 bool raises(Walk& walk, FrameShadow& f, Operand exception, Operand cause) {
@@ -225,21 +234,37 @@ bool raises(Walk& walk, FrameShadow& f, Operand exception, Operand cause) {
     if (!walk.facts.consume_identity(exception)) return false;
     PyObject* init =
         python::type_lookup(reinterpret_cast<PyTypeObject*>(exception.object), "__init__");
-    if (!PyFunction_Check(init)) return true;
-    return walk.verdict.broke(
-        Code::PS0306, python::qualified_name(exception.object) + " is made by a raise statement");
+    if (PyFunction_Check(init))
+      return walk.verdict.broke(
+          Code::PS0306, python::qualified_name(exception.object) + " is made by a raise statement");
+  } else if (is_older(exception)) {
+    return walk.verdict.broke(Code::PS0306, kOlder);
+  } else if (cause.object != nullptr && PyType_Check(cause.object)) {
+    return walk.verdict.broke(Code::PS0306, "a cause is made by a raise statement");
   }
-  const bool made = cause.object != nullptr && PyType_Check(cause.object);
-  return !made || walk.verdict.broke(Code::PS0306, "a cause is made by a raise statement");
+  return cause.object == nullptr || walk.facts.consume_type(cause);
+}
+
+/// What a handler raises again was caught in the segment.
+bool raises_again(Walk& walk, FrameShadow& f, const Instruction& i) {
+  const bool older =
+      i.opcode == Opcode::RERAISE ? is_older(f.operand()) : walk.open_handlers().empty();
+  return !older || walk.verdict.broke(Code::PS0306, kOlder);
 }
 
 /// An exception that leaves the segment's own frame cannot be raised by a graph: it is raised by
 /// Python, behind the segment.
 PS_RULE(raise) {
   if (!is_handled(f)) return walk.verdict.end_silently();
-  const bool reraises = i.opcode == Opcode::RERAISE || i.argument == 0;
-  return reraises ||
-         raises(walk, f, f.operand(i.argument - 1), i.argument > 1 ? f.operand() : Operand{});
+  if (i.opcode == Opcode::RERAISE || i.argument == 0) return raises_again(walk, f, i);
+  return raises(walk, f, f.operand(i.argument - 1), i.argument > 1 ? f.operand() : Operand{});
+}
+
+/// An exception leaves a generator.
+PS_RULE(stop_iteration_error) {
+  if (PyErr_GivenExceptionMatches(f.object(), PyExc_StopIteration) != 0)
+    return walk.verdict.broke(Code::PS0306, "a StopIteration leaves a generator");
+  return walk.facts.consume_type(f.operand());
 }
 
 /// An exception leaves a `with`: its manager is asked. The traceback that it gets is not known.
@@ -346,6 +371,7 @@ constexpr RuleRow kRows[] = {
     {Opcode::POP_EXCEPT, pop_except},
     {Opcode::RAISE_VARARGS, raise},
     {Opcode::RERAISE, raise},
+    {Opcode::CALL_INTRINSIC_1, stop_iteration_error},
     {Opcode::WITH_EXCEPT_START, with_except_start},
     {Opcode::LOAD_ASSERTION_ERROR, load_assertion_error},
     {Opcode::LOAD_BUILD_CLASS, load_build_class},

@@ -367,7 +367,7 @@ PS_RULE(build_string) {
 /// An exception is printed by its message, unless it is asked for its repr.
 bool formats_as_text(Walk& walk, Operand exception, const Instruction& i) {
   constexpr int kConversion = 3, kText = 1;
-  const int conversion = i.opcode == Opcode::FORMAT_SIMPLE ? 0 : i.argument & kConversion;
+  const int conversion = i.argument & kConversion;
   const bool in_python = python::type_lookup(Py_TYPE(exception.object), "__format__") !=
                          python::type_lookup(&PyBaseObject_Type, "__format__");
   if (conversion > kText || in_python)

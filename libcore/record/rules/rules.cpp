@@ -6,6 +6,8 @@
 
 namespace penstock::record {
 
+using python::Opcode;
+
 namespace {
 
 constexpr int kOpcodes = 256;
@@ -19,11 +21,21 @@ std::array<Rule, kOpcodes> make_table() {
   return table;
 }
 
+/// Null: it has none.
+Rule rule_of(Opcode opcode, int argument) {
+  static const std::array<Rule, kOpcodes> table = make_table();
+  if (opcode == Opcode::CALL_INTRINSIC_1 && argument != kStopIterationError) return nullptr;
+  return table[static_cast<int>(opcode)];
+}
+
 }  // namespace
 
+bool has_rule(Opcode opcode, int argument) {
+  return rule_of(opcode, argument) != nullptr;
+}
+
 bool apply_rule(Walk& walk, FrameShadow& frame, const python::Instruction& instruction) {
-  static const std::array<Rule, kOpcodes> table = make_table();
-  const Rule rule = table[static_cast<int>(instruction.opcode)];
+  const Rule rule = rule_of(instruction.opcode, instruction.argument);
   if (rule == nullptr) {
     return walk.verdict.broke(
         Code::PS0304, "the instruction " + std::string(python::facts(instruction.opcode).name) +

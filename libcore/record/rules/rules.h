@@ -8,6 +8,14 @@ namespace penstock::record {
 /// a table by opcode; an opcode without one is a break.
 bool apply_rule(Walk& walk, FrameShadow& frame, const python::Instruction& instruction);
 
+/// True where an instruction has a rule; what stands in its argument is no matter but for those
+/// that call a function by it (CALL_INTRINSIC_1).
+bool has_rule(python::Opcode opcode, int argument);
+
+/// CALL_INTRINSIC_1's function that stands behind all of a generator's code, since CPython 3.12: a
+/// StopIteration that comes out of it becomes a RuntimeError, any other exception stays.
+inline constexpr int kStopIterationError = 3;
+
 using Rule = bool (*)(Walk& walk, FrameShadow& frame, const python::Instruction& instruction);
 struct RuleRow {
   python::Opcode opcode;

@@ -187,6 +187,88 @@ def asked_of_keys(x, table):
         return x - len(missing.args[0]), missing.args
 
 
+def rows_until(x, n, error):
+    yield x + 1
+    if n > 1:
+        raise error
+    yield x * 2
+
+
+def from_generator(x, n):
+    """One that leaves a generator is what it was, but for a StopIteration, which would end the loop."""
+    total = x * 0
+    try:
+        for row in rows_until(x, n, Failure(n)):
+            total = total + row
+    except Failure as failure:
+        total = total * failure.first
+    return total + 1
+
+
+def stops_in_generator(x, n):
+    total = x * 0
+    try:
+        for row in rows_until(x, n, StopIteration(n)):
+            total = total + row
+    except RuntimeError as error:
+        return total, type(error).__name__, type(error.__cause__).__name__, error.__cause__.value
+    return total + 1
+
+
+def given_to_generator(x, error):
+    """What kind of exception it is, is the caller's to say."""
+    total = x * 0
+    try:
+        for row in rows_until(x, 2, error):
+            total = total + row
+    except (ValueError, RuntimeError) as raised:
+        return total * 2, type(raised).__name__
+    return total + 1
+
+
+def given(x, error):
+    total = x * 2
+    try:
+        raise error
+    except ValueError as raised:
+        return total * raised.args[0]
+    except RuntimeError:
+        return total * 3
+
+
+def given_below(x, error):
+    total = x * 2
+    try:
+        given(x, error)
+    except (OSError, KeyError) as raised:
+        return total + 1, str(raised)
+    return total
+
+
+def raised_again(x, error):
+    """The exception is handled already where a graph begins."""
+    try:
+        try:
+            raise error
+        except KeyError:
+            return x
+        except Exception:
+            print("handled")
+            x = x * 2
+            raise
+    except ValueError:
+        return x + 1
+    except RuntimeError:
+        return x + 2
+
+
+def because(x, cause):
+    try:
+        raise ValueError("one") from cause
+    except ValueError as error:
+        return x * (2 if error.__cause__ is None else 3)
+
+
 def outside(x):
     """One that nobody catches here is the caller's."""
     y = x * 2
@@ -206,7 +288,12 @@ with torch.no_grad():
         calls = [(function, x) for function in (attributes, sizes, tensors, from_below, later_attributes, silent, causes, texts,
                                                 by_class, value_of_iterator)]
         calls += [(managed, x, takes) for takes in (True, False)] + [(suppressed, x, {}), (suppressed, x, {"k": 2}), (asked_of_keys, x, {})]
-        calls += [(inherited, x, n) for n in range(4)]
+        calls += [(function, x, n) for function in (inherited, from_generator, stops_in_generator) for n in range(4)]
+        kinds = (ValueError, RuntimeError, StopIteration, ValueError, OSError)
+        calls += [(given_to_generator, x, error("given")) for error in kinds[:4]]
+        calls += [(function, x, error(n)) for n, error in enumerate(kinds[:2] * 2) for function in (given, raised_again)]
+        calls += [(given_below, x, error(n)) for n, error in enumerate((*kinds[:2], OSError, OSError))]
+        calls += [(because, x, cause) for cause in (None, KeyError(1), None)]
         for function, *arguments in calls * 3:
             print(function.__name__, told(function(*arguments)))
         for _ in range(3):

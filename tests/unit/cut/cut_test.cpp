@@ -343,7 +343,8 @@ TEST_CASE("what a checkpoint takes and what it gives is read as it is when it ru
   }
 }
 
-TEST_CASE("a checkpoint reads an input as it became, and what is computed again beside it does not") {
+TEST_CASE(
+    "a checkpoint reads an input as it became, and what is computed again beside it does not") {
   // tanh(w b) in a checkpoint; sin(w exp(b)) and sin(w cos(b)) outside of it.
   GradientGraph g;
   const ValueId w = g.leaf(1), b = g.input({SymExpr(1)}, DType::float64);
@@ -365,9 +366,9 @@ TEST_CASE("a checkpoint reads an input as it became, and what is computed again 
     const Tensors gradients =
         outputs_of(parts.backward, backward_inputs(parts, inputs, outputs, tangents));
     const double again = std::tanh(two * after), e = std::exp(before), c = std::cos(before);
-    CHECK(gradients[0].reals()[0] == doctest::Approx((1 - again * again) * after +
-                                                     std::cos(two * e) * e +
-                                                     std::cos(two * c) * c));
+    CHECK(gradients[0].reals()[0] ==
+          doctest::Approx((1 - again * again) * after + std::cos(two * e) * e +
+                          std::cos(two * c) * c));
   }
 }
 
