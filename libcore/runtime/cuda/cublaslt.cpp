@@ -1,46 +1,25 @@
 #include "runtime/cuda/cublaslt.h"
 
-#include <dlfcn.h>
-
-#include <type_traits>
+#include "runtime/cuda/library_functions.h"
 
 namespace penstock::runtime::cuda {
 
-namespace {
-
-/// Two versions in one process would each load their kernels: the one that is open goes first.
-void* open_library() {
-  constexpr const char* kNames[] = {"libcublasLt.so.13", "libcublasLt.so.12", "libcublasLt.so.11"};
-  for (const int flags : {RTLD_NOW | RTLD_LOCAL | RTLD_NOLOAD, RTLD_NOW | RTLD_LOCAL}) {
-    for (const char* name : kNames) {
-      if (void* library = dlopen(name, flags)) return library;
-    }
-  }
-  return nullptr;
-}
-
-}  // namespace
-
 Cublaslt::Cublaslt() {
-  void* library = open_library();
-  if (library == nullptr) return;
-  complete = true;
-  const auto find = [&](auto& function, const char* name) {
-    function = reinterpret_cast<std::decay_t<decltype(function)>>(dlsym(library, name));
-    complete = complete && function != nullptr;
-  };
-  find(create, "cublasLtCreate");
-  find(multiply, "cublasLtMatmul");
-  find(choose, "cublasLtMatmulAlgoGetHeuristic");
-  find(make_operation, "cublasLtMatmulDescCreate");
-  find(set_operation, "cublasLtMatmulDescSetAttribute");
-  find(destroy_operation, "cublasLtMatmulDescDestroy");
-  find(make_layout, "cublasLtMatrixLayoutCreate");
-  find(set_layout, "cublasLtMatrixLayoutSetAttribute");
-  find(destroy_layout, "cublasLtMatrixLayoutDestroy");
-  find(make_preference, "cublasLtMatmulPreferenceCreate");
-  find(set_preference, "cublasLtMatmulPreferenceSetAttribute");
-  find(destroy_preference, "cublasLtMatmulPreferenceDestroy");
+  constexpr const char* kNames[] = {"libcublasLt.so.13", "libcublasLt.so.12", "libcublasLt.so.11"};
+  LibraryFunctions library(kNames);
+  library.find(create, "cublasLtCreate");
+  library.find(multiply, "cublasLtMatmul");
+  library.find(choose, "cublasLtMatmulAlgoGetHeuristic");
+  library.find(make_operation, "cublasLtMatmulDescCreate");
+  library.find(set_operation, "cublasLtMatmulDescSetAttribute");
+  library.find(destroy_operation, "cublasLtMatmulDescDestroy");
+  library.find(make_layout, "cublasLtMatrixLayoutCreate");
+  library.find(set_layout, "cublasLtMatrixLayoutSetAttribute");
+  library.find(destroy_layout, "cublasLtMatrixLayoutDestroy");
+  library.find(make_preference, "cublasLtMatmulPreferenceCreate");
+  library.find(set_preference, "cublasLtMatmulPreferenceSetAttribute");
+  library.find(destroy_preference, "cublasLtMatmulPreferenceDestroy");
+  complete = library.all();
 }
 
 const Cublaslt& cublaslt() {

@@ -1,41 +1,24 @@
 #include "runtime/cuda/cudnn.h"
 
-#include <dlfcn.h>
-
-#include <type_traits>
 #include <utility>
+
+#include "runtime/cuda/library_functions.h"
 
 namespace penstock::runtime::cuda {
 
-namespace {
-
-/// Two versions in one process would each load their kernels: the one that is open goes first.
-void* open_library() {
-  for (const int flags : {RTLD_NOW | RTLD_LOCAL | RTLD_NOLOAD, RTLD_NOW | RTLD_LOCAL}) {
-    if (void* library = dlopen("libcudnn.so.9", flags)) return library;
-  }
-  return nullptr;
-}
-
-}  // namespace
-
 Cudnn::Cudnn() {
-  void* library = open_library();
-  if (library == nullptr) return;
-  complete = true;
-  const auto find = [&](auto& function, const char* name) {
-    function = reinterpret_cast<std::decay_t<decltype(function)>>(dlsym(library, name));
-    complete = complete && function != nullptr;
-  };
-  find(create, "cudnnCreate");
-  find(set_stream, "cudnnSetStream");
-  find(last_error, "cudnnGetLastErrorString");
-  find(create_descriptor, "cudnnBackendCreateDescriptor");
-  find(destroy_descriptor, "cudnnBackendDestroyDescriptor");
-  find(set, "cudnnBackendSetAttribute");
-  find(get, "cudnnBackendGetAttribute");
-  find(finalize, "cudnnBackendFinalize");
-  find(execute, "cudnnBackendExecute");
+  constexpr const char* kNames[] = {"libcudnn.so.9"};
+  LibraryFunctions library(kNames);
+  library.find(create, "cudnnCreate");
+  library.find(set_stream, "cudnnSetStream");
+  library.find(last_error, "cudnnGetLastErrorString");
+  library.find(create_descriptor, "cudnnBackendCreateDescriptor");
+  library.find(destroy_descriptor, "cudnnBackendDestroyDescriptor");
+  library.find(set, "cudnnBackendSetAttribute");
+  library.find(get, "cudnnBackendGetAttribute");
+  library.find(finalize, "cudnnBackendFinalize");
+  library.find(execute, "cudnnBackendExecute");
+  complete = library.all();
 }
 
 const Cudnn& cudnn() {

@@ -1,52 +1,46 @@
 #include "runtime/cuda/functions.h"
 
-#include <dlfcn.h>
-
 #include <string>
-#include <type_traits>
+
+#include "runtime/cuda/library_functions.h"
 
 namespace penstock::runtime::cuda {
 
 Functions::Functions() {
-  void* library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
-  if (library == nullptr) return;
-  bool all = true;
-  const auto find = [&](auto& function, const char* name) {
-    function = reinterpret_cast<std::decay_t<decltype(function)>>(dlsym(library, name));
-    all = all && function != nullptr;
-  };
-  find(get_device, "cuDeviceGet");
-  find(get_attribute, "cuDeviceGetAttribute");
-  find(get_name, "cuDeviceGetName");
-  find(get_version, "cuDriverGetVersion");
-  find(retain_context, "cuDevicePrimaryCtxRetain");
-  find(get_context, "cuCtxGetCurrent");
-  find(set_context, "cuCtxSetCurrent");
-  find(load_module, "cuModuleLoadDataEx");
-  find(unload_module, "cuModuleUnload");
-  find(get_function, "cuModuleGetFunction");
-  find(launch, "cuLaunchKernel");
-  find(upload, "cuMemcpyHtoD_v2");
-  find(copy, "cuMemcpyDtoDAsync_v2");
-  find(wait, "cuStreamSynchronize");
-  find(is_capturing, "cuStreamIsCapturing");
-  find(describe, "cuGetErrorString");
-  complete = all;
-  find(memory_info, "cuMemGetInfo_v2");
-  find(make_stream, "cuStreamCreate");
-  find(begin_capture, "cuStreamBeginCapture_v2");
-  find(end_capture, "cuStreamEndCapture");
-  find(capture_info, "cuStreamGetCaptureInfo_v2");
-  find(list_nodes, "cuGraphGetNodes");
-  find(node_type, "cuGraphNodeGetType");
-  find(copy_node, "cuGraphMemcpyNodeGetParams");
-  find(pointer_attribute, "cuPointerGetAttribute");
-  find(instantiate, "cuGraphInstantiateWithFlags");
-  find(set_kernel, "cuGraphExecKernelNodeSetParams_v2");
-  find(launch_graph, "cuGraphLaunch");
-  find(destroy_executable, "cuGraphExecDestroy");
-  find(destroy_graph, "cuGraphDestroy");
-  has_graphs = all;
+  constexpr const char* kNames[] = {"libcuda.so.1"};
+  LibraryFunctions library(kNames);
+  library.find(get_device, "cuDeviceGet");
+  library.find(get_attribute, "cuDeviceGetAttribute");
+  library.find(get_name, "cuDeviceGetName");
+  library.find(get_version, "cuDriverGetVersion");
+  library.find(retain_context, "cuDevicePrimaryCtxRetain");
+  library.find(get_context, "cuCtxGetCurrent");
+  library.find(set_context, "cuCtxSetCurrent");
+  library.find(load_module, "cuModuleLoadDataEx");
+  library.find(unload_module, "cuModuleUnload");
+  library.find(get_function, "cuModuleGetFunction");
+  library.find(launch, "cuLaunchKernel");
+  library.find(upload, "cuMemcpyHtoD_v2");
+  library.find(copy, "cuMemcpyDtoDAsync_v2");
+  library.find(wait, "cuStreamSynchronize");
+  library.find(is_capturing, "cuStreamIsCapturing");
+  library.find(describe, "cuGetErrorString");
+  complete = library.all();
+  library.find(memory_info, "cuMemGetInfo_v2");
+  library.find(make_stream, "cuStreamCreate");
+  library.find(begin_capture, "cuStreamBeginCapture_v2");
+  library.find(end_capture, "cuStreamEndCapture");
+  library.find(capture_info, "cuStreamGetCaptureInfo_v2");
+  library.find(list_nodes, "cuGraphGetNodes");
+  library.find(node_type, "cuGraphNodeGetType");
+  library.find(copy_node, "cuGraphMemcpyNodeGetParams");
+  library.find(pointer_attribute, "cuPointerGetAttribute");
+  library.find(instantiate, "cuGraphInstantiateWithFlags");
+  library.find(set_kernel, "cuGraphExecKernelNodeSetParams_v2");
+  library.find(launch_graph, "cuGraphLaunch");
+  library.find(destroy_executable, "cuGraphExecDestroy");
+  library.find(destroy_graph, "cuGraphDestroy");
+  has_graphs = library.all();
 }
 
 const Functions& driver() {
