@@ -57,16 +57,6 @@ Shadow Objects::fresh(PyObject* object, std::vector<Shadow> items) {
   return Shadow::fresh(id);
 }
 
-void Objects::found_in_class(PyObject* object, PyTypeObject* type, PyObject* name) {
-  of_classes_.try_emplace(object, ClassAttribute{PyRef::borrow(reinterpret_cast<PyObject*>(type)),
-                                                 PyRef::borrow(name)});
-}
-
-const Objects::ClassAttribute* Objects::class_attribute(PyObject* object) const {
-  const auto found = of_classes_.find(object);
-  return found == of_classes_.end() ? nullptr : &found->second;
-}
-
 void Objects::release_dead() {
   while (release_some()) {  // what only those held is dead next
   }

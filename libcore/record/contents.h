@@ -63,14 +63,6 @@ class Objects {
   /// Guards the number of keys of a dict or set, if it is known.
   bool guard_size(Operand container);
 
-  /// Where an object was found that nothing is known of but the class whose attribute it is.
-  struct ClassAttribute {
-    python::PyRef type, name;
-  };
-  void found_in_class(PyObject* object, PyTypeObject* type, PyObject* name);
-  /// Null for one that was not found so.
-  const ClassAttribute* class_attribute(PyObject* object) const;
-
   /// Lets go of containers, bound methods and the like that were made in the segment and that the
   /// program has let go of: a call's `args` would keep every tensor that was ever passed, and
   /// objects kept by the thousand would have Python collect garbage where it would not without us.
@@ -109,7 +101,6 @@ class Objects {
   std::deque<ObjectShadow> objects_;
   std::unordered_map<PyObject*, ObjectId> by_identity_;
   std::vector<Passing> passing_;
-  std::unordered_map<PyObject*, ClassAttribute> of_classes_;
   std::chrono::nanoseconds freeing_{0};
   bool releases_all_ = false;
 };

@@ -78,6 +78,10 @@ bool Facts::consume_identity(Operand operand) {
   if (!operand.shadow.is(Shadow::Kind::sourced)) return true;
   if (operand.object == Py_None) return consume(operand);
   add_live_guard(GuardKind::identity, operand.shadow.index, operand.object);
+  if (PyType_Check(operand.object)) {
+    classes_.insert_or_assign(reinterpret_cast<PyTypeObject*>(operand.object),
+                              operand.shadow.index);
+  }
   return true;
 }
 
@@ -334,6 +338,7 @@ void Facts::guard_class_version(Operand type) {
   const SourceId source = type.shadow.source();
   auto* object = reinterpret_cast<PyTypeObject*>(type.object);
   if (source == kNoSource || !PyType_HasFeature(object, Py_TPFLAGS_HEAPTYPE)) return;
+  classes_.try_emplace(object, source);
   if (versioned_.insert(type.object).second)
     add_live_guard(GuardKind::type_version, source, type.object);
 }
@@ -342,11 +347,51 @@ void Facts::guard_type_version(Operand operand) {
   // All that is looked up in a type is known as long as the type does not change.
   if (operand.shadow.is(Shadow::Kind::sourced)) consume_type(operand);
   auto* type = reinterpret_cast<PyObject*>(Py_TYPE(operand.object));
-  const SourceId source = operand.shadow.source();
-  if (source == kNoSource || !PyType_HasFeature(Py_TYPE(operand.object), Py_TPFLAGS_HEAPTYPE))
-    return;
-  if (!versioned_.insert(type).second) return;
+  SourceId source = operand.shadow.source();
+  if (!PyType_HasFeature(Py_TYPE(operand.object), Py_TPFLAGS_HEAPTYPE)) return;
+  if (source == kNoSource) source = source_of_class(Py_TYPE(operand.object));
+  if (source == kNoSource || !versioned_.insert(type).second) return;
   add_live_guard(GuardKind::type_version, source, type);
+}
+
+SourceId Facts::source_of_class(Operand instance) {
+  const SourceId source = instance.shadow.source();
+  if (source != kNoSource) return walk_.recorder.guards().source(SourceKind::type, source);
+  return source_of_class(Py_TYPE(instance.object));
+}
+
+SourceId Facts::source_of_class(PyTypeObject* type) {
+  if (!PyType_HasFeature(type, Py_TPFLAGS_HEAPTYPE)) return kNoSource;
+  const auto [known, added] = classes_.try_emplace(type, kNoSource);
+  if (!added) return known->second;
+  const SourceId source = source_by_name(type);
+  if (source == kNoSource) return kNoSource;
+  auto* object = reinterpret_cast<PyObject*>(type);
+  add_live_guard(GuardKind::identity, source, object);
+  return classes_[type] = source;
+}
+
+SourceId Facts::source_by_name(PyTypeObject* type) {
+  PyObject* module_name = PyDict_GetItemString(python::type_dict(type), "__module__");
+  const PyRef names = PyRef::steal(PyType_GetQualName(type));
+  if (module_name == nullptr || !PyUnicode_Check(module_name) || !names) return kNoSource;
+  PyObject* found = PyDict_GetItemWithError(PyImport_GetModuleDict(), module_name);
+  PyErr_Clear();
+  if (found == nullptr || !PyModule_CheckExact(found)) return kNoSource;
+  SourceId source =
+      walk_.recorder.guards().source(SourceKind::module, kNoSource, python::text_of(module_name));
+  const std::string path = python::text_of(names.get());
+  for (std::size_t begin = 0; begin <= path.size();) {
+    const std::size_t end = std::min(path.find('.', begin), path.size());
+    const std::string name = path.substr(begin, end - begin);
+    PyObject* dict = PyType_Check(found) ? python::type_dict(reinterpret_cast<PyTypeObject*>(found))
+                                         : PyModule_GetDict(found);
+    found = PyDict_GetItemString(dict, name.c_str());
+    if (found == nullptr || !PyType_Check(found)) return kNoSource;
+    source = walk_.recorder.guards().source(SourceKind::attribute, source, name);
+    begin = end + 1;
+  }
+  return found == reinterpret_cast<PyObject*>(type) ? source : kNoSource;
 }
 
 }  // namespace penstock::record

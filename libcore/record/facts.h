@@ -4,6 +4,7 @@
 
 #include <map>
 #include <optional>
+#include <unordered_map>
 #include <unordered_set>
 #include <utility>
 
@@ -40,6 +41,11 @@ class Facts {
   void guard_type_version(Operand operand);
   /// The same for the instances that the segment makes of a class.
   void guard_class_version(Operand type);
+  /// Where the operand's class is found: what is read in the class is reached from there. kNoSource
+  /// for a class that does not change, and for one that nothing leads to.
+  SourceId source_of_class(Operand instance);
+  /// The same for the class itself: as the segment came by it, or by its name in its module.
+  SourceId source_of_class(PyTypeObject* type);
 
   void add_guard(GuardKind kind, SourceId source, Argument expected, PyObject* live = nullptr);
   /// Guards what a question (torch/element_question.h) about the tensor at `source` is answered.
@@ -59,14 +65,17 @@ class Facts {
   bool consume_items(Operand sequence);
   bool consume_pairs(Operand dict);
   bool consume_made(Operand operand);
+  /// The path by a class's module and qualified name; kNoSource where another object stands there.
+  SourceId source_by_name(PyTypeObject* type);
 
   Walk& walk_;
   python::PyRef asked_;  ///< arguments of calls that guards make
   /// Functions that keep their results, what they were asked about, and where.
   std::map<std::pair<PyObject*, ValueId>, RaisePlace> kept_;
   std::size_t questions_ = 0;
-  int consuming_ = 0;                        ///< containers in containers
-  std::unordered_set<PyObject*> versioned_;  ///< types whose version is guarded
+  int consuming_ = 0;                                    ///< containers in containers
+  std::unordered_set<PyObject*> versioned_;              ///< types whose version is guarded
+  std::unordered_map<PyTypeObject*, SourceId> classes_;  ///< where classes are found
 };
 
 /// True for objects whose identity is all there is to know: they are compared by identity.

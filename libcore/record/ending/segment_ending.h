@@ -36,7 +36,6 @@ class SegmentEnding {
  private:
   Recipe literal(PyObject* object, SourceId source);
   Recipe size_of(PyObject* size);
-  Recipe looked_up(const Objects::ClassAttribute& attribute);
   Recipe fresh(ObjectId id);
   Recipe contents(ObjectShadow& known);
   Recipe function(PyObject* function);

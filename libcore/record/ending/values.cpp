@@ -35,12 +35,6 @@ Recipe SegmentEnding::live(PyObject* object) {
   return recipe;
 }
 
-/// An attribute of a class is looked up there again.
-Recipe SegmentEnding::looked_up(const Objects::ClassAttribute& attribute) {
-  static PyObject* const get = PyDict_GetItemString(PyEval_GetBuiltins(), "getattr");
-  return call_of(get, {live(attribute.type.get()), literal(attribute.name.get(), kNoSource)});
-}
-
 /// A torch.Size stands as a tuple in documents: made again of one.
 Recipe SegmentEnding::size_of(PyObject* size) {
   Recipe recipe;
@@ -71,7 +65,6 @@ Recipe SegmentEnding::literal(PyObject* object, SourceId source) {
     recipe.source = source;
     return recipe;
   }
-  if (const auto* attribute = walk_.objects.class_attribute(object)) return looked_up(*attribute);
   if (PyExceptionInstance_Check(object)) {
     failed_ = true;
     reason_ = "an exception that it caught";

@@ -56,22 +56,52 @@ bool is_generic_lookup(PyObject* method) {
              reinterpret_cast<void*>(PyObject_GenericGetAttr);
 }
 
+bool is_enum(PyObject* object) {
+  auto* meta = reinterpret_cast<PyObject*>(Py_TYPE(Py_TYPE(object)));
+  return qualified_name(meta) == "enum.EnumType";
+}
+
+/// What stands in the class and is no method: it changes without the class where it is no literal.
+/// A break where nothing leads to the class.
+std::optional<Shadow> standing_in_class(Walk& walk, SourceId source, PyObject* object,
+                                        PyTypeObject* type, PyObject* name) {
+  if (python::is_immutable_literal(object) || is_known_by_identity(object))
+    return Shadow::constant(source);
+  if (source != kNoSource) return Shadow::sourced(source);
+  walk.verdict.broke(Code::PS0303, "the attribute '" + text_of(name) + "' of " + type->tp_name +
+                                       ", a class that no name leads to, may change");
+  return std::nullopt;
+}
+
+}  // namespace
+
 bool is_data_descriptor(PyObject* object) {
   return Py_TYPE(object)->tp_descr_set != nullptr;
 }
 
-/// Always false.
+std::optional<Shadow> in_class(Walk& walk, PyTypeObject* type, SourceId source,
+                               PyObject* descriptor, PyObject* name) {
+  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(type->tp_mro); ++i) {
+    auto* base = reinterpret_cast<PyTypeObject*>(PyTuple_GET_ITEM(type->tp_mro, i));
+    PyObject* value = PyDict_GetItemWithError(python::type_dict(base), name);
+    if (value == nullptr) PyErr_Clear();
+    if (value != descriptor) continue;
+    if (base != type) source = walk.facts.source_of_class(base);
+    if (source != kNoSource)
+      source = walk.recorder.guards().source(SourceKind::instance, source, text_of(name));
+    return standing_in_class(walk, source, descriptor, type, name);
+  }
+  return standing_in_class(walk, kNoSource, descriptor, type, name);
+}
+
 bool has_other_keys(Walk& walk, PyTypeObject* type) {
   return walk.verdict.broke(
       Code::PS0303, "the class " + std::string(type->tp_name) + " has keys that are no strings");
 }
 
-}  // namespace
-
 Shadow class_attribute(Walk& walk, Operand instance, PyObject* name) {
-  const SourceId source = instance.shadow.source();
-  if (source == kNoSource) return Shadow::constant();
-  const SourceId type = walk.recorder.guards().source(SourceKind::type, source);
+  const SourceId type = walk.facts.source_of_class(instance);
+  if (type == kNoSource) return Shadow::constant();
   return Shadow::constant(
       walk.recorder.guards().source(SourceKind::attribute, type, text_of(name)));
 }
@@ -256,9 +286,9 @@ bool push_method(Walk& walk, FrameShadow& f, Operand self, PyObject* descriptor,
     return true;
   }
   if (Py_TYPE(descriptor)->tp_descr_get == nullptr) {
-    if (self.shadow.source() == kNoSource && !python::is_immutable_literal(descriptor))
-      walk.objects.found_in_class(descriptor, Py_TYPE(self.object), name);
-    return push_attribute(walk, f, function, use);
+    const auto found =
+        standing_in_class(walk, function.source(), descriptor, Py_TYPE(self.object), name);
+    return found && push_attribute(walk, f, *found, use);
   }
   const bool is_static = is_own_type(descriptor, "staticmethod");
   if (is_static) return push_attribute(walk, f, function, use);
@@ -276,6 +306,22 @@ bool push_method(Walk& walk, FrameShadow& f, Operand self, PyObject* descriptor,
   };
   return true;
 }
+
+namespace {
+
+/// What a member of an enum gives by the descriptors of its class.
+bool load_enum_attribute(Walk& walk, FrameShadow& f, Operand member, const std::string& name,
+                         const AttributeUse& use) {
+  const PyRef value = PyRef::steal(PyObject_GetAttrString(member.object, "_value_"));
+  PyErr_Clear();
+  const bool stays =
+      value && (python::is_immutable_literal(value.get()) || is_known_by_identity(value.get()));
+  if (name == "value" && !stays)
+    return walk.verdict.broke(Code::PS0303, "the value of a member of an enum may change");
+  return walk.facts.consume_identity(member) && push_attribute(walk, f, Shadow::constant(), use);
+}
+
+}  // namespace
 
 bool load_descriptor(Walk& walk, FrameShadow& f, Operand self, PyObject* descriptor, PyObject* name,
                      const AttributeUse& use) {
@@ -319,21 +365,17 @@ bool load_descriptor(Walk& walk, FrameShadow& f, Operand self, PyObject* descrip
       is_own_type(descriptor, "getset_descriptor")) {
     return load_c_member(walk, f, self, descriptor, name, use);
   }
-  if (consume_enum(walk, self)) return push_attribute(walk, f, Shadow::constant(), use);
+  if (is_enum(self.object)) return load_enum_attribute(walk, f, self, text, use);
   PyObject* getter = type_lookup(Py_TYPE(descriptor), "__get__");
   if (getter != nullptr && PyFunction_Check(getter)) {
     const Operand type{Shadow::constant(), reinterpret_cast<PyObject*>(Py_TYPE(self.object))};
-    return runs_for_attribute(walk, f, self, getter, nullptr,
-                              {{Shadow::constant(), descriptor}, self, type}, name, use);
+    const auto found =
+        in_class(walk, Py_TYPE(self.object), walk.facts.source_of_class(self), descriptor, name);
+    return found && runs_for_attribute(walk, f, self, getter, nullptr,
+                                       {{*found, descriptor}, self, type}, name, use);
   }
   return walk.verdict.broke(Code::PS0303, std::string("a descriptor of type ") +
                                               Py_TYPE(descriptor)->tp_name + " is not followed");
-}
-
-bool consume_enum(Walk& walk, Operand operand) {
-  PyObject* meta = reinterpret_cast<PyObject*>(Py_TYPE(Py_TYPE(operand.object)));
-  if (qualified_name(meta) != "enum.EnumType") return false;
-  return walk.facts.consume_identity(operand);
 }
 
 bool load_module_attribute(Walk& walk, FrameShadow& f, Operand module, PyObject* name,
@@ -375,8 +417,8 @@ bool load_type_attribute(Walk& walk, FrameShadow& f, Operand type, PyObject* nam
   PyObject* of_meta = type_lookup(Py_TYPE(type.object), name);
   PyObject* value = type_lookup(object, name);
   if (!walk.facts.consume_identity(type)) return false;
-  if (const PyObject* own = type_lookup(Py_TYPE(type.object), "__getattribute__");
-      own != nullptr && PyFunction_Check(own)) {
+  if (const PyObject* lookup = type_lookup(Py_TYPE(type.object), "__getattribute__");
+      lookup != nullptr && PyFunction_Check(lookup)) {
     return walk.verdict.broke(Code::PS0303, "the metaclass of " + qualified_name(type.object) +
                                                 " looks attributes up itself");
   }
@@ -390,19 +432,24 @@ bool load_type_attribute(Walk& walk, FrameShadow& f, Operand type, PyObject* nam
     return of_meta != nullptr ? push_method(walk, f, type, of_meta, name, use)
                               : lacks_type_attribute(walk, f, type, name, use);
   }
-  const SourceId source = type.shadow.source();
+  const SourceId own = type.shadow.source();
+  const SourceId source = own != kNoSource ? own : walk.facts.source_of_class(object);
   const std::string text = text_of(name);
   if (use.test && source != kNoSource) walk.facts.add_guard(GuardKind::has_attribute, source, text);
+  PyObject* getter = type_lookup(Py_TYPE(value), "__get__");
+  if (getter != nullptr && PyFunction_Check(getter)) {
+    const auto descriptor = in_class(walk, object, source, value, name);
+    return descriptor &&
+           runs_for_attribute(walk, f, type, getter, nullptr,
+                              {{*descriptor, value}, {Shadow::constant(), Py_None}, type}, name,
+                              use);
+  }
+  const bool is_read = Py_TYPE(value)->tp_descr_get == nullptr;
   const Shadow found =
       source == kNoSource
           ? Shadow::constant()
           : Shadow::sourced(walk.recorder.guards().source(SourceKind::attribute, source, text));
-  PyObject* getter = type_lookup(Py_TYPE(value), "__get__");
-  if (getter != nullptr && PyFunction_Check(getter)) {
-    return runs_for_attribute(walk, f, type, getter, nullptr,
-                              {{Shadow::constant(), value}, {Shadow::constant(), Py_None}, type},
-                              name, use);
-  }
+  if (is_read && !standing_in_class(walk, source, value, object, name)) return false;
   // The second is that of a class of C code: dict.fromkeys.
   const bool of_class =
       is_own_type(value, "classmethod") || Py_TYPE(value) == &PyClassMethodDescr_Type;
@@ -440,117 +487,6 @@ bool lacks_type_attribute(Walk& walk, FrameShadow& f, Operand type, PyObject* na
     walk.facts.add_guard(GuardKind::lacks_attribute, source, text);
   }
   return lacks_attribute(walk, f, type, name, use);
-}
-
-namespace {
-
-/// Consumes the operands of an instruction that sets or deletes an attribute; a call gives None.
-void place_nothing(FrameShadow& f, int pops, bool call) {
-  f.pop(pops);
-  if (call) f.push(Shadow::constant());
-}
-
-}  // namespace
-
-bool store_attribute(Walk& walk, FrameShadow& f, PyObject* name) {
-  return store_attribute(walk, f, f.operand(), name, f.operand(1), 2, false);
-}
-
-bool delete_attribute(Walk& walk, FrameShadow& f, PyObject* name) {
-  return store_attribute(walk, f, f.operand(), name, {}, 1, false);
-}
-
-bool store_attribute(Walk& walk, FrameShadow& f, Operand self, PyObject* name, Operand value,
-                     int pops, bool call) {
-  if (self.shadow.is(Shadow::Kind::unknown)) return walk.facts.consume(self);
-  if (walk.is_tensor(self.object))
-    return store_tensor_attribute(walk, f, self, name, value, pops, call);
-  if (PyType_Check(self.object) || PyModule_Check(self.object)) {
-    return walk.verdict.broke(Code::PS0305, "an attribute of a class or module is set");
-  }
-  const bool deletes = value.object == nullptr;
-  const char* special = deletes ? "__delattr__" : "__setattr__";
-  PyObject* setter = type_lookup(Py_TYPE(self.object), special);
-  if (setter == nullptr || !PyFunction_Check(setter)) {
-    return store_generic_attribute(walk, f, self, name, value, pops, call);
-  }
-  walk.facts.guard_type_version(self);
-  f.expected.function = setter;
-  f.expected.function_shadow = Shadow::constant();
-  f.expected.positional = {self, {Shadow::constant(), name}};
-  if (!deletes) f.expected.positional.push_back(value);
-  f.finish = [pops, call](Walk&, FrameShadow& f) { place_nothing(f, pops, call); };
-  return true;
-}
-
-bool store_generic_attribute(Walk& walk, FrameShadow& f, Operand self, PyObject* name,
-                             Operand value, int pops, bool call) {
-  PyTypeObject* type = Py_TYPE(self.object);
-  if (!python::has_only_names(type)) return has_other_keys(walk, type);
-  PyObject* descriptor = type_lookup(type, name);
-  const bool deletes = value.object == nullptr;
-  // Of a type whose slot is C code, only that of object is known; one in Python called object's.
-  static PyObject* const object_set = type_lookup(&PyBaseObject_Type, "__setattr__");
-  static PyObject* const object_delete = type_lookup(&PyBaseObject_Type, "__delattr__");
-  PyObject* setter = type_lookup(type, deletes ? "__delattr__" : "__setattr__");
-  const bool known = setter == (deletes ? object_delete : object_set) ||
-                     (setter != nullptr && PyFunction_Check(setter)) ||
-                     type->tp_setattro == PyObject_GenericSetAttr;
-  if (!known) {
-    return walk.verdict.broke(
-        Code::PS0303, std::string("attributes of a ") + type->tp_name + " are not followed");
-  }
-  walk.facts.guard_type_version(self);
-  const bool of_context =
-      descriptor != nullptr && is_context_field(descriptor) && self.shadow.is(Shadow::Kind::fresh);
-  const bool slot =
-      of_context || (descriptor != nullptr && is_own_type(descriptor, "member_descriptor"));
-  if (descriptor != nullptr && is_data_descriptor(descriptor) && !slot) {
-    return runs_to_store(walk, f, self, descriptor, value, pops, call);
-  }
-  if (slot && deletes)
-    return walk.verdict.broke(Code::PS0303, "a member that has a slot is deleted");
-  const ObjectId dict = slot ? walk.objects.contents(self) : walk.objects.instance_dict(self);
-  if (dict == kNoSource)
-    return walk.verdict.broke(Code::PS0303, "an object without a dict is written");
-  if (deletes && PyDict_GetItemWithError(walk.objects.object(dict).object.get(), name) == nullptr) {
-    PyErr_Clear();
-    return walk.verdict.broke(
-        Code::PS0304, "the attribute '" + text_of(name) + "' that is deleted does not exist");
-  }
-  // A function's recipe holds no attributes: they are set behind the segment, as an old object's.
-  if (!self.shadow.is(Shadow::Kind::fresh) || PyFunction_Check(self.object)) {
-    walk.effects.add(deletes ? Restore::Kind::delete_attribute : Restore::Kind::set_attribute, self,
-                     text_of(name), {}, value);
-  }
-  walk.objects.dict_store(dict, name, deletes ? Shadow::null() : value.shadow);
-  place_nothing(f, pops, call);
-  return true;
-}
-
-/// A property, or a descriptor with __set__ or __delete__ in Python.
-bool runs_to_store(Walk& walk, FrameShadow& f, Operand self, PyObject* descriptor, Operand value,
-                   int pops, bool call) {
-  const bool deletes = value.object == nullptr;
-  PyRef function;
-  std::vector<Operand> arguments = {self};
-  if (is_own_type(descriptor, "property")) {
-    function = PyRef::steal(PyObject_GetAttrString(descriptor, deletes ? "fdel" : "fset"));
-    PyErr_Clear();
-  } else {
-    function = PyRef::borrow(type_lookup(Py_TYPE(descriptor), deletes ? "__delete__" : "__set__"));
-    arguments.insert(arguments.begin(), {Shadow::constant(), descriptor});
-  }
-  if (!function || !PyFunction_Check(function.get())) {
-    return walk.verdict.broke(Code::PS0303, std::string("a descriptor of type ") +
-                                                Py_TYPE(descriptor)->tp_name + " is set");
-  }
-  if (!deletes) arguments.push_back(value);
-  f.expected.function = function.get();
-  f.expected.function_shadow = Shadow::constant();
-  f.expected.positional = std::move(arguments);
-  f.finish = [pops, call, function](Walk&, FrameShadow& f) { place_nothing(f, pops, call); };
-  return true;
 }
 
 }  // namespace penstock::record

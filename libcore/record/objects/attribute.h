@@ -1,6 +1,6 @@
 #pragma once
 
-// Rules of attributes (attribute.cpp, module.cpp, named_attribute.cpp).
+// Rules of attributes (attribute.cpp, store_attribute.cpp, module.cpp, named_attribute.cpp).
 
 #include "record/walk.h"
 
@@ -42,7 +42,14 @@ bool push_attribute(Walk& walk, FrameShadow& frame, Shadow value, const Attribut
 bool push_method(Walk& walk, FrameShadow& frame, Operand self, PyObject* descriptor, PyObject* name,
                  const AttributeUse& use);
 Shadow class_attribute(Walk& walk, Operand instance, PyObject* name);
-bool consume_enum(Walk& walk, Operand operand);
+/// A descriptor as it stands in the class that has it: its own methods are not asked for it.
+/// `source`: where `type`, or an instance's class, is found. Nothing (a break) where it may change
+/// and nothing leads to it.
+std::optional<Shadow> in_class(Walk& walk, PyTypeObject* type, SourceId source,
+                               PyObject* descriptor, PyObject* name);
+bool is_data_descriptor(PyObject* object);
+/// A break: always false.
+bool has_other_keys(Walk& walk, PyTypeObject* type);
 bool load_attribute(Walk& walk, FrameShadow& frame, PyObject* name, bool method);
 bool load_attribute(Walk& walk, FrameShadow& frame, Operand self, PyObject* name,
                     const AttributeUse& use);
@@ -55,6 +62,6 @@ bool store_attribute(Walk& walk, FrameShadow& frame, Operand self, PyObject* nam
 bool store_generic_attribute(Walk& walk, FrameShadow& frame, Operand self, PyObject* name,
                              Operand value, int pops, bool call);
 bool runs_to_store(Walk& walk, FrameShadow& frame, Operand self, PyObject* descriptor,
-                   Operand value, int pops, bool call);
+                   PyObject* name, Operand value, int pops, bool call);
 
 }  // namespace penstock::record
