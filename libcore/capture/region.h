@@ -7,6 +7,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "capture/dry_calls.h"
 #include "capture/loop_tests.h"
 #include "capture/root_meter.h"
 #include "capture/tier_up.h"
@@ -47,6 +48,8 @@ struct Activation {
   std::optional<record::DynamicSizes> dynamic;  ///< of a region: what torch.compile was given
   RootHistory* root = nullptr;                  ///< a weighed root
   bool cold = false;                            ///< it is conducted for the loops in it alone
+  /// Of a call that is conducted for what may be inside: Region::finds when it began.
+  std::optional<std::uint64_t> finds;
   int idle = 0;            ///< instructions since an entry ran, or might have been recorded
   std::int64_t steps = 0;  ///< instructions that were conducted between segments
   std::chrono::steady_clock::time_point began;       ///< where it is conducted for its loops
@@ -104,7 +107,9 @@ struct Region {
   std::vector<NativeRoot> native_roots;  ///< outermost first
   /// Runs of torch's engine, outermost first: in how many native roots each of them began.
   std::vector<std::size_t> engine_runs;
-  bool useful = false;  ///< an entry ran since the hot root began, or one was made
+  std::uint64_t finds = 0;  ///< entries that ran or were measured, and recordings that began
+  bool learning = false;    ///< since the hot root began, what will be done no more was done in vain
+  bool useful = false;      ///< an entry ran since the hot root began, or one was made
   /// … but something was recorded, or will be, or a segment's plain turn was measured
   bool unlike = false;
   PlainTurn plain_turn;
@@ -131,6 +136,8 @@ struct CodeInfo : python::CodeData {
   bool native = false;  ///< a root that records no op
   TimedCalls timed_calls;
   bool holds_segment = false;               ///< one was recorded in a frame of it, or below
+  DryCalls dry_calls;
+  DryCalls dry_starts;  ///< recordings from the first instruction of a root
   std::unordered_map<int, int> dry_trials;  ///< by unit: trials that recorded no op
   /// RootPolicy::names_tensors() for globals of that version.
   std::uint64_t globals_version = 0;

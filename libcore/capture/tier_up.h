@@ -62,6 +62,7 @@ struct RootHistory {
   int useless = 0;               ///< calls in a row in which it was hot and no entry ran
   int quiet = 0;                 ///< calls in a row that were looked at and were plain Python alone
   RootTrial trial;               ///< once it is hot
+  int learned = 0;  ///< of its calls those that are not compared, as they did in vain what later ones do not
   bool of_optimizer = false;     ///< code of an optimizer: it is left to Python
   const RootHistory* outer =
       nullptr;  ///< the outermost one around it that it was seen in and may wait for
@@ -81,6 +82,9 @@ class TierUp {
   static constexpr std::int64_t kSavedOneIn = 8;
   /// How often an op's work is done where gradients are computed: forward, and twice in backward.
   static constexpr std::int64_t kPasses = 3;
+
+  /// A root of which every call learns something is compared all the same, behind so many.
+  static constexpr int kMostLearned = 48;
 
   explicit TierUp(Clock used = processor_time) : used_(std::move(used)) {}
 

@@ -158,6 +158,11 @@ void Walker::leave(Frame& frame, Leaving how, PyObject*) {
     torch::set_in_compiled_region(compiled, compiled ? around->backend.get() : nullptr);
   }
   if (kind != Served::none) return;
+  if (ended != nullptr && ended->finds) {
+    const bool dry = *ended->finds == region.finds;
+    info(frame).dry_calls.ended(dry);
+    region.learning = region.learning || dry;
+  }
   const bool weighed = ended != nullptr && ended->root != nullptr;
   if (weighed) left_weighed(frame, region, *ended, how == Leaving::returned);
   if (has_root(region) || !region.native_roots.empty()) return;

@@ -228,7 +228,11 @@ Entry Walker::enter_root(Frame& frame, Region& region) {
   python::note_event();
   if (!inside && (!roots_.is_wanted(frame) || roots_.is_below_native(frame))) return Entry::native;
   if (weighed) return enter_weighed(frame, region, known, history());
-  return conduct(frame, region, !inside || is_region(region.activations.back()->served));
+  const bool in_region = enclosing(region) != nullptr;
+  if (inside && !in_region && known.dry_calls.passes_by(known.holds_segment)) return Entry::native;
+  conduct(frame, region, !inside || is_region(region.activations.back()->served));
+  if (inside && !in_region) region.activations.back()->finds = region.finds;
+  return Entry::conduct;
 }
 
 /// A frame inside which an executed segment ended. It goes on at the instruction that it stands at:

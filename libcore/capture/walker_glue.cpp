@@ -31,7 +31,11 @@ Directive Walker::glue(Activation& activation, Region& region, const Instruction
   const bool first = std::exchange(activation.first, false);
   const bool resumes = std::exchange(activation.resumes, false);
   bool trial = false, at_factory = false;
-  if (!first && !client_.starts_at(frame.bytecode(), frame.unit())) {
+  const bool known_start = client_.starts_at(frame.bytecode(), frame.unit());
+  if (first && !known_start && enclosing(region) == nullptr &&
+      info(frame).dry_starts.passes_by(true))
+    return Directive::step;
+  if (!first && !known_start) {
     at_factory = !resumes && fills_tensor(frame, instruction, callables_);
     if (!resumes && !at_factory && !may_record(frame, instruction)) return Directive::step;
     trial = true;
@@ -68,6 +72,7 @@ Directive Walker::look_up(Activation& activation, Region& region, const Instruct
   if (lookup.found == Found::step && lookup.measured) region.unlike = true;
   if (executed || lookup.measured) {
     region.useful = true;
+    ++region.finds;
     activation.idle = 0;
   }
   if (executed) region.meter.segment_ends(Stretch::Kind::entry, lookup.id);
@@ -86,6 +91,9 @@ Directive Walker::look_up(Activation& activation, Region& region, const Instruct
     case Found::raised:
       region.any_op = true;
       return Directive::raised;
+    case Found::pass:
+      region.meter.segment_was_none();
+      return Directive::step;
     case Found::step:
       break;
   }

@@ -223,7 +223,7 @@ Entry Walker::enter_weighed(Frame& frame, Region& region, CodeInfo& known, RootH
   if (root.state == RootHistory::State::hot) {
     region.hot_began = Clock::now();
     client_.take_backward_saved();
-    region.useful = region.unlike = false;
+    region.useful = region.unlike = region.learning = false;
     conduct(frame, region, true);
     region.activations.back()->root = &root;
     return Entry::conduct;
@@ -317,7 +317,9 @@ void Walker::left_weighed(Frame& frame, Region& region, const Activation& activa
   CodeInfo& known = info(frame);
   RootHistory& root = *activation.root;
   ran_hot(known, root, region.useful);
-  if (!returned || !region.useful || region.unlike || root.trial.plain_turn() ||
+  const bool learns = region.learning && root.learned < TierUp::kMostLearned;
+  root.learned += learns ? 1 : 0;
+  if (!returned || !region.useful || region.unlike || learns || root.trial.plain_turn() ||
       root.trial.verdict() != RootTrial::Verdict::open)
     return;
   // Plain Python's turn is measured without its backward, too.

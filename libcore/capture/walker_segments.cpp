@@ -34,6 +34,7 @@ void Walker::start(Activation& activation, Region& region, const record::Changed
                                        fixed ? record::DynamicSizes::off : dynamic_sizes(region),
                                        client_.wants_examples(), client_.runs_entries());
   region.mode = Mode::recording;
+  ++region.finds;
   region.meter.segment_begins();
   region.start = &activation;
   region.trial = trial;
@@ -242,6 +243,7 @@ bool Walker::end(Region& region, SegmentEnd end, const Operand* result) {
   interface.capture_ns =
       (Clock::now() - region.started - region.ops - walk.objects.freeing()).count();
   region.any_op = true;
+  if (region.trial_unit == 0) info(*region.start->frame).dry_starts.ended(false);
   for (const auto& activation : region.activations) info(*activation->frame).holds_segment = true;
   if (enclosing(region) != nullptr) policy::count_graph(segment.graph.calls.size());
   if (sink_.shows_work()) sink_.works_on("compiling " + interface.name);
@@ -277,8 +279,11 @@ void Walker::drop(Region& region) {
     if (reported_.insert("skip " + skip.name + skip.reason).second) sink_.skipped(skip);
   }
   if (tier_up_ && region.walk) spent(region, 0);
-  if (region.trial && region.start != nullptr) {
-    ++info(*region.start->frame).dry_trials[region.trial_unit];
+  region.learning = true;
+  if (region.start != nullptr) {
+    CodeInfo& known = info(*region.start->frame);
+    if (region.trial) ++known.dry_trials[region.trial_unit];
+    else if (region.trial_unit == 0) known.dry_starts.ended(true);
   }
   region.mode = Mode::glue;
   region.meter.segment_was_none();

@@ -29,6 +29,9 @@ using Clock = std::chrono::steady_clock;
 
 /// Calls that fit nothing and are not recorded either: the walker cannot follow them.
 constexpr int kMissLimit = 32;
+/// The same where recordings are weighed: behind so many that gave nothing, those that start later
+/// have it.
+constexpr int kMostInVain = 3;
 /// Entries that no other call fitted: behind so many a segment is not recorded any more where that
 /// is weighed.
 constexpr std::ptrdiff_t kMostUnused = 3;
@@ -230,6 +233,13 @@ Lookup JitClient::look_up(python::Frame& frame, bool over_branches) {
   return run(*segment, *entry, frame, over_branches, called);
 }
 
+/// No entry fits, and none is made.
+Lookup JitClient::pass(const Segment& segment, const python::Bytecode& code) const {
+  Lookup answer = step(segment, nullptr);
+  if (segments_of(code)->any_between(segment.offset, segment.end)) answer.found = Found::pass;
+  return answer;
+}
+
 Lookup JitClient::step(const Segment& segment, const Entry* entry) const {
   Lookup answer;
   answer.found = Found::step;
@@ -320,6 +330,11 @@ bool JitClient::has_room(const Segment& segment) const {
 
 Lookup JitClient::miss(Segment& segment, python::Frame& frame) {
   auto& entries = segment.entries;
+  // What is recorded again and again for calls that never come back is not worth more of them.
+  const bool weighed = options_.weighs_recompiles && !torch::in_compiled_region();
+  if (segment.misses >= (weighed ? kMostInVain : kMissLimit)) {
+    if (Lookup answer = pass(segment, frame.bytecode()); answer.found == Found::pass) return answer;
+  }
   for (std::size_t i = 0; i < entries.size(); ++i) {  // other threads may add some
     Entry* entry = entries[i].get();
     const bool is_new = entry->count->calls <= 1 && entry->id() == segment.start.last();
@@ -327,8 +342,6 @@ Lookup JitClient::miss(Segment& segment, python::Frame& frame) {
       segment.start.changed().note_moment(entry->explain(frame), entry->is_dead());
   }
   const auto dead = take_out(entries, [](const Entry& entry) { return entry.is_dead(); });
-  // What is recorded again and again for calls that never come back is not worth more of them.
-  const bool weighed = options_.weighs_recompiles && !torch::in_compiled_region();
   if (weighed && count_unused(segment) >= kMostUnused) segment.gave_up = true;
   if (weighed && !recompile_pays(segment)) {
     Lookup answer = step(segment, nullptr);
