@@ -4,12 +4,12 @@
 
 namespace penstock::capture {
 
-/// Calls of one code object below a root that is recorded, between its segments. The walker conducts
-/// them to find segments inside, which takes many times what plain Python does for the same
-/// instructions: what an optimizer does behind a step's entry would cost more than the entry saves.
-/// So where several calls in a row had nothing in them, plain Python runs the following ones, and one
-/// in some is looked at again. Recordings that begin with a root and come to no op are counted so,
-/// too.
+/// Calls of one code object below a root that is recorded, between its segments. The walker
+/// conducts them to find segments inside, which takes many times what plain Python does for the
+/// same instructions: what an optimizer does behind a step's entry would cost more than the entry
+/// saves. So where several calls in a row had nothing in them, plain Python runs the following
+/// ones, and one in some is looked at again. Recordings that begin with a root and come to no op
+/// are counted so, too.
 class DryCalls {
  public:
   /// So many calls in a row have nothing in them, and many more where some once had: code like

@@ -108,8 +108,8 @@ struct Region {
   /// Runs of torch's engine, outermost first: in how many native roots each of them began.
   std::vector<std::size_t> engine_runs;
   std::uint64_t finds = 0;  ///< entries that ran or were measured, and recordings that began
-  bool learning = false;    ///< since the hot root began, what will be done no more was done in vain
-  bool useful = false;      ///< an entry ran since the hot root began, or one was made
+  bool learning = false;  ///< since the hot root began, what will be done no more was done in vain
+  bool useful = false;    ///< an entry ran since the hot root began, or one was made
   /// … but something was recorded, or will be, or a segment's plain turn was measured
   bool unlike = false;
   PlainTurn plain_turn;
@@ -135,9 +135,9 @@ inline bool knows_ops() {
 struct CodeInfo : python::CodeData {
   bool native = false;  ///< a root that records no op
   TimedCalls timed_calls;
-  bool holds_segment = false;               ///< one was recorded in a frame of it, or below
+  bool holds_segment = false;  ///< one was recorded in a frame of it, or below
   DryCalls dry_calls;
-  DryCalls dry_starts;  ///< recordings from the first instruction of a root
+  DryCalls dry_starts;                      ///< recordings from the first instruction of a root
   std::unordered_map<int, int> dry_trials;  ///< by unit: trials that recorded no op
   /// RootPolicy::names_tensors() for globals of that version.
   std::uint64_t globals_version = 0;

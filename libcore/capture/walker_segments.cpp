@@ -282,8 +282,10 @@ void Walker::drop(Region& region) {
   region.learning = true;
   if (region.start != nullptr) {
     CodeInfo& known = info(*region.start->frame);
-    if (region.trial) ++known.dry_trials[region.trial_unit];
-    else if (region.trial_unit == 0) known.dry_starts.ended(true);
+    if (region.trial)
+      ++known.dry_trials[region.trial_unit];
+    else if (region.trial_unit == 0)
+      known.dry_starts.ended(true);
   }
   region.mode = Mode::glue;
   region.meter.segment_was_none();

@@ -54,6 +54,13 @@ bool reads_generically(PyTypeObject* type) {
   return reads_as(type, &PyBaseObject_Type) || reads_as(type, &PyModule_Type) || is_followed(type);
 }
 
+/// A tensor's gradient. What torch makes for Python of a tensor lives as long as that: of the
+/// gradient, as long as the tensor has it.
+bool is_gradient(PyObject* descriptor, PyObject* name) {
+  return PyUnicode_CompareWithASCIIString(name, "grad") == 0 &&
+         std::strcmp(PyDescr_TYPE(descriptor)->tp_name, "torch._C.TensorBase") == 0;
+}
+
 /// A data descriptor written in C: a slot, the instance's dict, or a function of ours to call. A
 /// type made in Python has no other.
 void resolve_descriptor(PyTypeObject* type, PyObject* found, PyObject* name, AttributePath& path) {
@@ -74,7 +81,8 @@ void resolve_descriptor(PyTypeObject* type, PyObject* found, PyObject* name, Att
     return;
   }
   path.getter = reinterpret_cast<PyGetSetDescrObject*>(found)->d_getset;
-  if (path.getter->get != nullptr) path.kind = Kind::computed;
+  if (path.getter->get == nullptr) return;
+  path.kind = is_gradient(found, name) ? Kind::held : Kind::computed;
 }
 
 AttributePath resolve_on_class(PyTypeObject* owner, PyObject* name) {

@@ -290,6 +290,26 @@ bool shares_memory(const torch::TensorBridge& bridge, PyObject* a, PyObject* b) 
 
 }  // namespace
 
+/// The guard is a no_overlap, and `object` at its source.
+bool GuardCheck::is_apart(const Guard& guard, PyObject* object) {
+  if (guard.other != kNoSource) {
+    PyObject* other = value(guard.other);
+    return other != nullptr && !shares_memory(bridge_, object, other);
+  }
+  const SourceId source = guard.source;
+  const auto& inputs = interface_.inputs;
+  const auto self = std::ranges::find(inputs, source, &Input::source);
+  return std::ranges::none_of(inputs, [&](const Input& input) {
+    const bool tensor = input.kind != InputKind::size && input.kind != InputKind::scalar &&
+                        input.kind != InputKind::generator && input.source != kNoSource;
+    if (!tensor || input.source == source) return false;
+    const bool known =
+        self != inputs.end() && self->type.storage >= 0 && self->type.storage == input.type.storage;
+    PyObject* other = known ? nullptr : value(input.source);
+    return other != nullptr && shares_memory(bridge_, object, other);
+  });
+}
+
 bool GuardCheck::holds(const Guard& guard) {
   if (guard.kind == GuardKind::condition)
     return guard.condition &&
@@ -334,10 +354,8 @@ bool GuardCheck::holds(const Guard& guard) {
       return !has_attribute(object, guard.expected);
     case GuardKind::tensor:
       return tensor_holds(guard, object, nullptr);
-    case GuardKind::no_overlap: {
-      PyObject* other = value(guard.other);
-      return other != nullptr && !shares_memory(bridge_, object, other);
-    }
+    case GuardKind::no_overlap:
+      return is_apart(guard, object);
     case GuardKind::global_state:
       return same_answer(object, guard.expected, live);
     // Types and dicts change too rarely for a reference check to look at their versions.

@@ -38,6 +38,7 @@ class GuardCheck {
 
  private:
   bool holds(const Guard& guard);
+  bool is_apart(const Guard& guard, PyObject* object);
   bool tensor_holds(const Guard& guard, PyObject* object, std::string* actual);
   PyObject* value(SourceId source);
   python::PyRef read(const SourceStep& step);

@@ -111,6 +111,7 @@ Result<void> GuardCompiler::compile() {
   }
   program_.computed_ = program_.steps_.size();
   if (auto done = emit_computed(); !done) return done;
+  emit_apart();
   note_inputs();
   for (std::size_t i = 0; i < interface_.symbols.size(); ++i) {
     if (!waiting_for_[i].empty() && bound_[i] == 0) {
@@ -179,6 +180,20 @@ void GuardCompiler::need_recipe(const Recipe& recipe) {
   for (const Recipe& item : recipe.items) need_recipe(item);
 }
 
+/// A guard on two sources waits for both; one on all inputs for all of them.
+void GuardCompiler::collect_relation(std::int32_t index) {
+  const Guard& guard = interface_.guards[index];
+  if (guard.other == kNoSource) {
+    apart_guards_.emplace(guard.source, index);
+    return;
+  }
+  need(guard.other);
+  if (guard.kind == GuardKind::no_overlap) nodes_[guard.other].tensor = true;
+  guard_missing_[index] = guard.source == guard.other ? 1 : 2;
+  nodes_[guard.source].waiting.push_back(index);
+  if (guard.other != guard.source) nodes_[guard.other].waiting.push_back(index);
+}
+
 void GuardCompiler::collect() {
   for (std::size_t i = 0; i < interface_.guards.size(); ++i) {
     const Guard& guard = interface_.guards[i];
@@ -192,11 +207,7 @@ void GuardCompiler::collect() {
       nodes_[guard.source].checks.push_back(index);
       continue;
     }
-    need(guard.other);
-    if (guard.kind == GuardKind::no_overlap) nodes_[guard.other].tensor = true;
-    guard_missing_[i] = guard.source == guard.other ? 1 : 2;
-    nodes_[guard.source].waiting.push_back(index);
-    if (guard.other != guard.source) nodes_[guard.other].waiting.push_back(index);
+    collect_relation(index);
   }
   for (const Input& input : interface_.inputs) {
     if (input.source == kNoSource) continue;
@@ -313,6 +324,20 @@ Result<void> GuardCompiler::emit_computed() {
     if (auto done = emit_checks(id); !done) return done;
   }
   return {};
+}
+
+/// That inputs which are written share memory with no other.
+void GuardCompiler::emit_apart() {
+  if (apart_guards_.empty()) return;
+  for (const Input& input : interface_.inputs) {
+    if (input.source == kNoSource || !nodes_[input.source].tensor) continue;
+    const auto found = apart_guards_.find(input.source);
+    program_.apart_.push_back({.source = input.source,
+                               .guard = found == apart_guards_.end() ? -1 : found->second,
+                               .storage = input.type.storage});
+  }
+  const auto first = apart_guards_.begin();
+  add({.op = GuardOp::check_apart, .slot = first->first, .guard = first->second});
 }
 
 Result<void> GuardCompiler::emit_checks(SourceId id) {

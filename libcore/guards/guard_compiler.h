@@ -1,5 +1,6 @@
 #pragma once
 
+#include <map>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -55,6 +56,8 @@ class GuardCompiler {
   Result<void> emit_children(SourceId id);
   Result<void> emit_load(SourceId id);
   Result<void> emit_computed();
+  void collect_relation(std::int32_t index);
+  void emit_apart();
   void hold_number(SourceId id);
   Result<void> emit_guard(std::int32_t index);
   bool says_of_integers(const Guard& guard) const;
@@ -94,8 +97,9 @@ class GuardCompiler {
   PyCodeObject* code_;
   GuardProgram& program_;
   std::vector<Node> nodes_;
-  std::vector<bool> named_by_recipe_;        // by root source: a recipe needs an object below it
-  std::vector<std::int32_t> guard_missing_;  // relational guards: sides not loaded yet
+  std::vector<bool> named_by_recipe_;  // by root source: a recipe needs an object below it
+  std::map<SourceId, std::int32_t> apart_guards_;  // written inputs, by their sources
+  std::vector<std::int32_t> guard_missing_;        // relational guards: sides not loaded yet
   std::unordered_map<std::string, std::int32_t> symbol_places_;
   std::vector<std::uint8_t> bound_;
   std::vector<Deferred> deferred_;

@@ -164,25 +164,6 @@ bool equals_richly(PyObject* object, PyObject* expected) {
   return same > 0;
 }
 
-bool overlap(const TensorView& a, const TensorView& b) {
-  const auto extent = [](const TensorView& view) {
-    std::int64_t last = 0;
-    for (std::size_t i = 0; i < view.sizes.size(); ++i) {
-      if (view.sizes[i] == 0) return std::int64_t{0};
-      last += (view.sizes[i] - 1) * view.strides[i];
-    }
-    return last + 1;
-  };
-  const auto dtype_size = [](const TensorView& view) {
-    const auto dtype = dtype_from_torch(view.dtype);
-    return dtype ? std::int64_t{facts(*dtype).size} : std::int64_t{16};
-  };
-  if (a.data == nullptr || b.data == nullptr) return a.storage == b.storage;
-  const auto* first = static_cast<const char*>(a.data);
-  const auto* second = static_cast<const char*>(b.data);
-  return first < second + extent(b) * dtype_size(b) && second < first + extent(a) * dtype_size(a);
-}
-
 /// The instance's dict, made if its attributes stood inline so far; borrowed.
 PyObject* own_dict(PyObject* object) {
   if (PyObject* dict = python::instance_dict(object)) return dict;
@@ -209,6 +190,14 @@ PyObject* compute(AttributePath& path, PyObject* object) {
   if (value == nullptr) PyErr_Clear();
   if (value != nullptr && !nothing_hangs_on(value)) Py_CLEAR(value);
   Py_XSETREF(path.kept, value);
+  return value;
+}
+
+/// What a C getter gives and the object holds; borrowed.
+PyObject* held(const AttributePath& path, PyObject* object) {
+  PyObject* value = path.getter->get(object, path.getter->closure);
+  if (value == nullptr) PyErr_Clear();
+  Py_XDECREF(value);
   return value;
 }
 
@@ -260,6 +249,8 @@ PyObject* GuardProgram::load_attribute(GuardStep& step, PyObject* base) {
       return own_dict(base);
     case AttributePath::Kind::computed:
       return compute(path, base);
+    case AttributePath::Kind::held:
+      return held(path, base);
     case AttributePath::Kind::unresolved:
     case AttributePath::Kind::missing:
       break;
@@ -406,7 +397,8 @@ bool GuardProgram::run_check(GuardStep& step) {
     case GuardOp::check_tensor:
       return check_tensor(tensors_[step.index], views_[step.base]);
     case GuardOp::check_no_overlap:
-      return !overlap(views_[view_of_[step.slot]], views_[view_of_[step.base]]);
+    case GuardOp::check_apart:
+      return !overlaps(step);
     case GuardOp::check_grad_mode:
       return torch::grad_enabled() == (step.number != 0);
     case GuardOp::check_is_compiling:

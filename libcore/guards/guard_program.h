@@ -91,6 +91,8 @@ class GuardProgram {
   bool run_size(GuardStep& step);
   bool check_tensor(const TensorCheck& expected, const torch::TensorView& view) const;
   bool read_tensor(const GuardStep& step);
+  bool overlaps(const GuardStep& step) const;
+  std::optional<std::int32_t> overlapping_input() const;
   PyObject* load_attribute(GuardStep& step, PyObject* base);
   std::int64_t size_part(const SizeCheck& check) const;
   bool integer_of(std::uint32_t slot, std::int64_t& value) const;
@@ -117,6 +119,7 @@ class GuardProgram {
   std::vector<ConditionCheck> conditions_;
   std::vector<const Argument*> literals_;
   std::vector<AttributePath> attributes_;
+  std::vector<ApartInput> apart_;
   std::vector<ClassContents> classes_;
   std::vector<python::PyRef> kept_;  // keys, names, literals, weak references
   torch::TensorBridge* bridge_ = nullptr;

@@ -261,6 +261,7 @@ bool GuardProgram::Recorder::attribute(const GuardStep& step, PyObject* base) {
       return loaded(step, dict_version(program_.slots_[step.slot]) ? Grade::held : Grade::same);
     }
     case AttributePath::Kind::computed:
+    case AttributePath::Kind::held:
     case AttributePath::Kind::unresolved:
     case AttributePath::Kind::missing:
       break;

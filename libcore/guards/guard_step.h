@@ -64,6 +64,7 @@ enum class GuardOp : std::uint8_t {
   check_dict_version,
   check_tensor,  ///< table tensors
   check_no_overlap,
+  check_apart,  ///< table apart: all of them
   check_grad_mode,
   check_is_compiling,
   // sizes
@@ -118,6 +119,13 @@ struct ConditionCheck {
   Condition::Relation relation;
 };
 
+/// A tensor input, where written ones may share memory with no other.
+struct ApartInput {
+  SourceId source;
+  std::int32_t guard = -1;    ///< that says so of this one; -1: it is not written
+  std::int32_t storage = -1;  ///< as in its type
+};
+
 /// How an attribute is found on the type seen last, valid while the type's version stays.
 struct AttributePath {
   enum class Kind : std::uint8_t {
@@ -129,6 +137,7 @@ struct AttributePath {
     dict,      ///< __dict__: the instance's dict itself
     computed,  ///< by `getter`, a C function of a type that is not made in Python, or from the C
                ///< member `field`
+    held,      ///< by `getter`, which gives an object that the base holds besides
   };
   PyTypeObject* type = nullptr;  ///< borrowed, compared only; for a class as base: that class
   std::uint32_t version = 0;

@@ -56,6 +56,8 @@ std::string expected_of(const Guard& guard, const Interface& interface) {
   }
   if (guard.condition) return to_string(*guard.condition);
   if (guard.other != kNoSource) return interface.sources.text(guard.other);
+  const auto* text = guard.expected.as<std::string>();
+  if (guard.kind == GuardKind::no_overlap && text != nullptr) return *text;
   return describe(guard.expected);
 }
 
@@ -91,11 +93,15 @@ bool GuardProgram::Trial::ready(const GuardStep& step) {
       step.op == GuardOp::check_no_overlap) {
     if (is_lost(step.base)) return false;
   }
+  if (step.op == GuardOp::check_apart)
+    return std::ranges::none_of(program_.apart_, is_lost, &ApartInput::source);
   return !is_lost(step.slot);
 }
 
 void GuardProgram::Trial::fail(const GuardStep& step) {
   if (step.op > GuardOp::read_tensor) {
+    if (step.op == GuardOp::check_apart)
+      return report(program_.overlapping_input().value_or(step.guard), "overlapping memory");
     if (step.guard >= 0) {
       report(step.guard, actual_of(step));
       note_sizes(step);

@@ -5,6 +5,7 @@
 #include <optional>
 #include <utility>
 
+#include "guards/apart_tensors.h"
 #include "guards/guard_program.h"
 #include "python/literal.h"
 #include "python/type_lookup.h"
@@ -101,6 +102,45 @@ bool GuardProgram::check_version(GuardStep& step, PyTypeObject* type) {
   if (step.index < 0 || !classes_[static_cast<std::size_t>(step.index)].are_of(type)) return false;
   step.number = python::version_of(type);
   return step.number != 0;
+}
+
+namespace {
+
+/// Where a tensor lies, from its first element to behind its last one.
+ApartTensor place_of(const torch::TensorView& view) {
+  std::int64_t last = 0;
+  bool empty = false;
+  for (std::size_t i = 0; i < view.sizes.size(); ++i) {
+    empty = empty || view.sizes[i] == 0;
+    last += (view.sizes[i] - 1) * view.strides[i];
+  }
+  const auto dtype = dtype_from_torch(view.dtype);
+  const std::int64_t size = dtype ? std::int64_t{facts(*dtype).size} : std::int64_t{16};
+  const auto* begin = static_cast<const char*>(view.data);
+  return {.begin = begin,
+          .end = begin == nullptr || empty ? begin : begin + (last + 1) * size,
+          .memory = view.storage};
+}
+
+}  // namespace
+
+/// Of two tensors, or of any that is written and another one.
+bool GuardProgram::overlaps(const GuardStep& step) const {
+  if (step.op == GuardOp::check_apart) return overlapping_input().has_value();
+  return overlap(place_of(views_[view_of_[step.slot]]), place_of(views_[view_of_[step.base]]));
+}
+
+/// The guard of a written input that shares memory with another one.
+std::optional<std::int32_t> GuardProgram::overlapping_input() const {
+  std::vector<ApartTensor> tensors;
+  tensors.reserve(apart_.size());
+  for (const ApartInput& input : apart_) {
+    ApartTensor& tensor = tensors.emplace_back(place_of(views_[view_of_[input.source]]));
+    tensor.storage = input.storage;
+    tensor.written = input.guard >= 0;
+  }
+  const auto found = find_overlap(tensors);
+  return found ? std::optional(apart_[*found].guard) : std::nullopt;
 }
 
 }  // namespace penstock::guards

@@ -50,10 +50,12 @@ std::string to_string(const Guard& guard, const SourceTable& sources) {
   auto fill = [&](std::string_view mark, const std::string& with) {
     if (auto at = text.find(mark); at != std::string::npos) text.replace(at, mark.size(), with);
   };
+  const auto* words = guard.expected.as<std::string>();
   std::string expected = guard.other != kNoSource ? sources.text(guard.other)
-                         : guard.tensor           ? to_string(*guard.tensor)
-                         : guard.condition        ? to_string(*guard.condition)
-                                                  : to_string(guard.expected);
+                         : guard.kind == GuardKind::no_overlap && words != nullptr ? *words
+                         : guard.tensor    ? to_string(*guard.tensor)
+                         : guard.condition ? to_string(*guard.condition)
+                                           : to_string(guard.expected);
   fill("{source}", sources.text(guard.source));
   fill("{expected}", expected);
   return text;

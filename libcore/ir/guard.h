@@ -45,7 +45,9 @@ Result<Condition> parse_condition(std::string_view text);
 struct Guard {
   GuardKind kind;
   SourceId source = kNoSource;  ///< kNoSource for condition, grad_mode, is_compiling
-  SourceId other = kNoSource;   ///< same_object, distinct_object, no_overlap: the other side
+  /// same_object, distinct_object, no_overlap: the other side. no_overlap without one: every tensor
+  /// input but those of the same storage
+  SourceId other = kNoSource;
   /// equals, truth, length, keys, attribute names, the qualified name for identity and type_is
   Argument expected;
   /// `tensor`: sizes and strides; a symbol is bound by its first use as a whole size, checked after

@@ -121,6 +121,38 @@ def norms(function):
     return form
 
 
+def is_one_group(lists):
+    """All tensors are on one device and of one dtype, but for numbers of steps; torch refuses, or makes groups of, others."""
+    if not isinstance(lists, (builtins.list, builtins.tuple)) or not lists or not lists[0]:
+        return False
+    import torch
+    first = lists[0][0]
+    if first is None:
+        return False
+    for place, tensors in builtins.enumerate(lists):
+        if len(tensors) != (len(lists[0]) if place == 0 or tensors else 0):
+            return False
+        dtypes = (first.dtype,) if place == 0 else (first.dtype, torch.float32, torch.float64)
+        for tensor in tensors:
+            if tensor is None and place > 0:
+                continue
+            if tensor is None or tensor.device != first.device or tensor.dtype not in dtypes:
+                return False
+    return True
+
+
+@stands_for("torch.utils._foreach_utils._group_tensors_by_device_and_dtype")
+def groups(function):
+    def form(tensorlistlist, with_indices=False):
+        if not is_one_group(tensorlistlist):
+            left_to_torch()
+            return function(tensorlistlist, with_indices)
+        first = tensorlistlist[0][0]
+        places = [place for place in range(len(tensorlistlist[0]))] if with_indices else []
+        return {(first.device, first.dtype): ([[*tensors] for tensors in tensorlistlist], places)}
+    return form
+
+
 def enter_tensor_lists():
     import torch
     ones = """abs acos asin atan ceil cos cosh erf erfc exp expm1 floor frac lgamma log log10 log1p log2 max neg

@@ -385,6 +385,40 @@ std::int32_t Recorder::output(ValueId id, PyObject* object) {
   return found->second;
 }
 
+/// Memory that is written must not be shared with an input that the graph takes for separate. Of a
+/// few such pairs each is guarded; many would be as many as the square of the inputs.
+void Recorder::keep_written_apart() {
+  constexpr std::size_t kMostPairs = 16;
+  const auto& inputs = graph_.interface.inputs;
+  std::vector<std::pair<const Input*, const Input*>> pairs;
+  std::vector<const Input*> written;
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    if (!written_[i]) continue;
+    written.push_back(&inputs[i]);
+    for (std::size_t j = 0; j < inputs.size() && pairs.size() <= kMostPairs; ++j) {
+      const Input& other = inputs[j];
+      const bool tensor = other.kind != InputKind::scalar && other.kind != InputKind::size &&
+                          other.kind != InputKind::generator;
+      if (i == j || (written_[j] && j < i) || !tensor) continue;
+      if (inputs[i].type.storage >= 0 && inputs[i].type.storage == other.type.storage) continue;
+      pairs.emplace_back(&inputs[i], &other);
+    }
+  }
+  if (pairs.size() > kMostPairs) {
+    for (const Input* input : written) {
+      Guard apart{GuardKind::no_overlap, input->source, kNoSource, {}, {}, {}, {}, -1};
+      apart.expected = Argument(std::string("any other input"));
+      guards_.add(std::move(apart), {});
+    }
+    return;
+  }
+  for (const auto& [input, other] : pairs) {
+    Guard apart{GuardKind::no_overlap, input->source, other->source, {}, {}, {}, {}, -1};
+    apart.expected = Argument(guards_.text(other->source));
+    guards_.add(std::move(apart), {});
+  }
+}
+
 void Recorder::finish() {
   sizes_.finish(graph_);
   const std::size_t inputs = graph_.interface.inputs.size();
@@ -397,20 +431,7 @@ void Recorder::finish() {
   }
   graph_.values = std::move(values);
   renumber(graph_, [&](ValueId id) { return new_id[id]; });
-  // Memory that is written must not be shared with an input that the graph takes for separate.
-  for (std::size_t i = 0; i < inputs; ++i) {
-    if (!written_[i]) continue;
-    const Input& written = graph_.interface.inputs[i];
-    for (std::size_t j = 0; j < inputs; ++j) {
-      const Input& other = graph_.interface.inputs[j];
-      const bool number = other.kind == InputKind::scalar || other.kind == InputKind::size;
-      if (i == j || (written_[j] && j < i) || number) continue;
-      if (written.type.storage >= 0 && written.type.storage == other.type.storage) continue;
-      Guard apart{GuardKind::no_overlap, written.source, other.source, {}, {}, {}, {}, -1};
-      apart.expected = Argument(guards_.text(other.source));
-      guards_.add(std::move(apart), {});
-    }
-  }
+  keep_written_apart();
   inherit_sizes(graph_);
 }
 

@@ -139,6 +139,7 @@ class Recorder {
   /// A view of all of the value `id`.
   ValueId view_of_whole(ValueId id);
   void infer_sizes(const Node& node, std::vector<TensorType>& types);
+  void keep_written_apart();
   InputKind kind_of(PyObject* tensor, const TensorType& type, SourceId source) const;
   /// The number of the memory that value `id` is in, from now on shared with others.
   std::int32_t share_storage(ValueId id);

@@ -38,6 +38,11 @@ bool gives_value(BuiltinCall& call);
 /// result is the builtin's. Nothing: it is another call.
 std::optional<bool> method_of_builtin(BuiltinCall& call);
 
+/// True for a function of lists of tensors that runs an op for each of them, as torch does on CPUs:
+/// it has a Python form. A backend of the program's gets the call as torch.compile would hand it
+/// on.
+bool goes_over_lists(const BuiltinCall& call);
+
 /// A class statement (objects/class_statement.cpp).
 bool make_class(BuiltinCall& call);
 

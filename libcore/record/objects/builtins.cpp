@@ -548,30 +548,6 @@ bool place_keywords(const Keywords& keywords, std::vector<Operand>& positional) 
   return true;
 }
 
-/// Of the host's memory, or no tensor at all.
-bool is_on_host(const Walk& walk, PyObject* object) {
-  torch::TensorView view;
-  const bool read = !walk.is_tensor(object) || walk.recorder.bridge().read(object, view);
-  PyErr_Clear();
-  return read && view.device_type == 0;
-}
-
-/// True for a function of lists of tensors that runs an op for each of them, as torch does on CPUs:
-/// it has a Python form. A backend of the program's gets the call as torch.compile would hand it on.
-bool goes_over_lists(const Walk& walk, const KnownFunction& known,
-                     const std::vector<Operand>& positional) {
-  constexpr std::string_view kHasNoForm = "_foreach_powsum";
-  if (!known.name.starts_with("_foreach_") || known.name == kHasNoForm) return false;
-  if (walk.context.for_backend()) return false;
-  return std::ranges::all_of(positional, [&](Operand operand) {
-    PyObject* list = operand.object;
-    if (!PyList_Check(list) && !PyTuple_Check(list)) return is_on_host(walk, list);
-    PyObject** items = PySequence_Fast_ITEMS(list);
-    return std::all_of(items, items + PySequence_Fast_GET_SIZE(list),
-                       [&](PyObject* item) { return is_on_host(walk, item); });
-  });
-}
-
 }  // namespace
 
 bool call_builtin(Walk& walk, FrameShadow& f, Operand function, std::vector<Operand> positional,
@@ -607,7 +583,7 @@ bool call_builtin(Walk& walk, FrameShadow& f, Operand function, std::vector<Oper
         return call_model(*model, call);
       return refuse(call);
     default:
-      if (goes_over_lists(walk, known, positional)) return polyfill(call);
+      if (goes_over_lists(call)) return polyfill(call);
       return call_op(walk, f, known, function.object, positional, keywords, pops);
   }
 }

@@ -118,4 +118,13 @@ for kind in (torch.optim.SGD, torch.optim.Adam, torch.optim.AdamW, torch.optim.R
         norm = nn.utils.clip_grad_norm_(net.parameters(), 0.5)
         optimizer.step()
     print(kind.__name__, f"{norm.item():.5f}", f"{sum(p.sum().item() for p in net.parameters()):.5f}")
+
+# Gradients of two dtypes, which are clipped in groups.
+mixed = [nn.Parameter(torch.ones(3)), nn.Parameter(torch.ones(2, dtype=torch.float32)), nn.Parameter(torch.ones(2))]
+for repeat in range(4):
+    for parameter in mixed:
+        parameter.grad = torch.full_like(parameter, 2.0)
+    norm = nn.utils.clip_grad_norm_(mixed, 1.0)
+    nn.utils.clip_grad_value_(mixed, 0.4 - repeat / 10)
+    print(f"{norm.item():.5f}", [[f"{value:.5f}" for value in parameter.grad.tolist()] for parameter in mixed])
 torch.set_default_dtype(torch.float32)
