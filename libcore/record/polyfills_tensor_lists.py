@@ -171,4 +171,5 @@ def enter_tensor_lists():
     TABLE[torch._foreach_norm] = norms(torch._foreach_norm)
 
 
-enter_tensor_lists()
+if "torch" in sys.modules:
+    enter_tensor_lists()
