@@ -10,6 +10,7 @@ import collections
 import functools
 import itertools
 import operator
+import sys
 
 MISSING = object()
 TABLE = {}  # by the function or type; (type, name) for a method of a class
