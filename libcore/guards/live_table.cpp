@@ -1,10 +1,10 @@
 #include "guards/live_table.h"
 
 #include <algorithm>
-#include <cstring>
 
 #include "python/getter.h"
 #include "python/literal.h"
+#include "python/type_union.h"
 #include "python/weak_reference.h"
 #include "torch/element_question.h"
 
@@ -23,8 +23,7 @@ bool nothing_hangs_on(PyObject* object) {
   if (PyContextVar_CheckExact(object)) return true;
   PyTypeObject* type = Py_TYPE(object);
   // list[int] and int | None: made anew by each look, and of classes, which are there for good.
-  if (type == &Py_GenericAliasType || std::strcmp(type->tp_name, "types.UnionType") == 0)
-    return true;
+  if (type == &Py_GenericAliasType || python::is_union_type(type)) return true;
   if (type == &PyMethodDescr_Type || type == &PyWrapperDescr_Type ||
       type == &PyClassMethodDescr_Type || type == &PyGetSetDescr_Type ||
       type == &PyMemberDescr_Type) {

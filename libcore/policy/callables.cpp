@@ -59,8 +59,10 @@ std::string owner_of(PyCFunctionObject* c, PyRef& holder) {
     const bool found = own != nullptr && Py_TYPE(own) == kind &&
                        reinterpret_cast<PyMethodDescrObject*>(own)->d_method == c->m_ml;
     if (!found) continue;
-    holder = PyRef::borrow(reinterpret_cast<PyObject*>(type));
-    return type->tp_name;
+    // A class may have another one's method as its own attribute.
+    PyTypeObject* defining = reinterpret_cast<PyMethodDescrObject*>(own)->d_common.d_type;
+    holder = PyRef::borrow(reinterpret_cast<PyObject*>(defining));
+    return defining->tp_name;
   }
   return Py_TYPE(c->m_self)->tp_name;
 }

@@ -119,19 +119,33 @@ bool call_instead(Walk& walk, FrameShadow& f, Operand callable, PyObject* functi
   return true;
 }
 
-/// True where a Python form has a parameter for everything that is given by name. It may lack what
-/// newer versions of CPython have added, and what no version takes the function itself refuses.
-bool takes_names(PyObject* function, const std::vector<std::pair<PyObject*, Operand>>& keywords) {
+/// True where a Python form can be called with what is given. It may lack what newer versions of
+/// CPython or torch have added, and what no version takes the function itself refuses.
+bool takes(PyObject* function, std::size_t positional,
+           const std::vector<std::pair<PyObject*, Operand>>& keywords) {
   auto* code = reinterpret_cast<PyCodeObject*>(PyFunction_GET_CODE(function));
-  if ((code->co_flags & CO_VARKEYWORDS) != 0) return true;
-  const int end = code->co_argcount + code->co_kwonlyargcount;
-  return std::ranges::all_of(keywords, [&](const auto& given) {
-    for (int slot = code->co_posonlyargcount; slot < end; ++slot) {
-      if (python::text_of(python::slot_name(code, slot)) == python::text_of(given.first))
-        return true;
-    }
-    return false;
-  });
+  PyObject* defaults = PyFunction_GET_DEFAULTS(function);
+  PyObject* named_defaults = PyFunction_GET_KW_DEFAULTS(function);
+  const int given = static_cast<int>(positional);
+  if (given > code->co_argcount && (code->co_flags & CO_VARARGS) == 0) return false;
+  const Py_ssize_t required =
+      code->co_argcount - (defaults == nullptr ? 0 : PyTuple_GET_SIZE(defaults));
+  std::size_t names = 0;
+  for (int slot = 0; slot < code->co_argcount + code->co_kwonlyargcount; ++slot) {
+    PyObject* name = python::slot_name(code, slot);
+    const bool named = std::ranges::any_of(keywords, [&](const auto& keyword) {
+      return python::text_of(name) == python::text_of(keyword.first);
+    });
+    const bool by_place = slot < code->co_argcount && slot < given;
+    const bool by_name = named && slot >= code->co_posonlyargcount;
+    const bool has_default =
+        slot < code->co_argcount
+            ? slot >= required
+            : named_defaults != nullptr && PyDict_GetItem(named_defaults, name) != nullptr;
+    if (!by_place && !by_name && !has_default) return false;
+    names += by_name ? 1 : 0;
+  }
+  return names == keywords.size() || (code->co_flags & CO_VARKEYWORDS) != 0;
 }
 
 /// True where a polyfill gives a generator in the place of an iterator of C.
@@ -223,7 +237,7 @@ std::optional<bool> call_polyfill(Walk& walk, FrameShadow& f, Operand callable,
   const PyRef form = find_polyfill(callable.object);
   PyObject* function = form.get();
   if (function == nullptr) return std::nullopt;
-  if (!takes_names(function, keywords))
+  if (!takes(function, positional.size(), keywords))
     return walk.verdict.broke(Code::PS0306, python::qualified_name(callable.object) +
                                                 " is called with what its Python form lacks");
   if (gives_generator(callable.object, function) && !torch::in_compiled_region() &&

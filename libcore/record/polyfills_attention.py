@@ -51,14 +51,14 @@ def with_globals(function, **others):
     return made
 
 
-def create_mask(*arguments, **options):
+def create_mask(mod_fn, B, H, Q_LEN, KV_LEN, device=None):
     try:
-        return mask_all(*arguments, **options)
+        return mask_all(mod_fn, B, H, Q_LEN, KV_LEN, device)
     except NotOfGrid:
-        return torch_create_mask(*arguments, **options)
+        return torch_create_mask(mod_fn, B, H, Q_LEN, KV_LEN, device)
 
 
-def mask_all(mod_fn, B, H, Q_LEN, KV_LEN, device=None):
+def mask_all(mod_fn, B, H, Q_LEN, KV_LEN, device):
     if device is None:
         device = torch.accelerator.current_accelerator() or "cpu"
     sizes = (1 if B is None else B, 1 if H is None else H, Q_LEN, KV_LEN)
@@ -74,10 +74,12 @@ def make_create_mask(function):
     return create_mask
 
 
-def ordered_to_dense(num_blocks_in_row, col_indices):
-    columns = col_indices.shape[-1]
+def ordered_to_dense(num_blocks_in_row, col_indices, num_cols=None):
+    """Since torch 2.15 its callers say how many columns there are; before, there are as many as entries of a row."""
+    entries = col_indices.shape[-1]
+    columns = entries if num_cols is None else num_cols
     dense = col_indices.new_zeros((*col_indices.shape[:-1], columns + 1), dtype=torch.int32)
-    in_row = torch.arange(columns, dtype=torch.int, device=num_blocks_in_row.device) < num_blocks_in_row.unsqueeze(-1)
+    in_row = torch.arange(entries, dtype=torch.int, device=num_blocks_in_row.device) < num_blocks_in_row.unsqueeze(-1)
     places = torch.where(in_row, col_indices, columns).long()
     return dense.scatter(-1, places, 1)[..., :columns].contiguous()
 

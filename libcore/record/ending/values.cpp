@@ -228,14 +228,30 @@ bool is_struct_sequence(PyObject* object) {
 
 }  // namespace
 
-/// A method of a class that is written in C is bound to the class anew each time that it is read.
+/// A method of a class that is written in C is bound to the class anew each time that it is read:
+/// by its name or, where super found it behind another of that name, by its descriptor.
 Recipe SegmentEnding::method_of_class(ObjectShadow& known) {
-  PyObject* object = known.object.get();
-  PyObject* type = PyCFunction_GET_SELF(object);
-  PyRef name = PyRef::steal(PyObject_GetAttrString(object, "__name__"));
-  PyRef module = PyRef::steal(PyImport_ImportModule("builtins"));
-  PyRef get = module ? PyRef::steal(PyObject_GetAttrString(module.get(), "getattr")) : PyRef();
-  if (!name || !get || type == nullptr || known.items.size() != 2) {
+  auto* method = reinterpret_cast<PyCFunctionObject*>(known.object.get());
+  PyObject* type = method->m_self;
+  PyObject* order = type != nullptr && PyType_Check(type) && known.items.size() == 2
+                        ? reinterpret_cast<PyTypeObject*>(type)->tp_mro
+                        : nullptr;
+  const PyRef name = PyRef::steal(PyUnicode_FromString(method->m_ml->ml_name));
+  PyObject* descriptor = nullptr;
+  bool hidden = false;
+  for (Py_ssize_t i = 0; order != nullptr && i < PyTuple_GET_SIZE(order); ++i) {
+    auto* holder = reinterpret_cast<PyTypeObject*>(PyTuple_GET_ITEM(order, i));
+    PyObject* own = PyDict_GetItemWithError(python::type_dict(holder), name.get());
+    const bool same = own != nullptr && Py_TYPE(own) == &PyClassMethodDescr_Type &&
+                      reinterpret_cast<PyMethodDescrObject*>(own)->d_method == method->m_ml;
+    if (same) descriptor = own;
+    if (same) break;
+    hidden = hidden || own != nullptr;
+  }
+  const PyRef get = hidden ? PyRef::steal(PyObject_GetAttrString(
+                                 reinterpret_cast<PyObject*>(&PyClassMethodDescr_Type), "__get__"))
+                           : PyRef::borrow(PyDict_GetItemString(PyEval_GetBuiltins(), "getattr"));
+  if (descriptor == nullptr || !get) {
     PyErr_Clear();
     failed_ = true;
     reason_ = "a method of a class";
@@ -243,8 +259,10 @@ Recipe SegmentEnding::method_of_class(ObjectShadow& known) {
   }
   Recipe recipe;
   recipe.kind = Recipe::Kind::call;
-  recipe.items = {live(get.get()), this->recipe({known.items[1], type}),
-                  literal(name.get(), kNoSource)};
+  const Recipe of = this->recipe({known.items[1], type});
+  recipe.items = hidden ? std::vector<Recipe>{live(get.get()), live(descriptor),
+                                              literal(Py_None, kNoSource), of}
+                        : std::vector<Recipe>{live(get.get()), of, literal(name.get(), kNoSource)};
   return recipe;
 }
 

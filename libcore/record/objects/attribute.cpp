@@ -9,6 +9,7 @@
 
 #include "python/literal.h"
 #include "python/type_lookup.h"
+#include "python/type_union.h"
 #include "record/objects/attribute.h"
 #include "record/objects/call.h"
 #include "record/objects/torch_tensor.h"
@@ -151,7 +152,7 @@ bool load_attribute(Walk& walk, FrameShadow& f, Operand self, PyObject* name,
   if (generic || PyFunction_Check(object) || PyMethod_Check(object)) {
     return load_generic_attribute(walk, f, self, name, use);
   }
-  if (is_own_type(object, "types.UnionType") && !self.shadow.is(Shadow::Kind::fresh)) {
+  if (python::is_union_type(Py_TYPE(object)) && !self.shadow.is(Shadow::Kind::fresh)) {
     // Made of classes once for all.
     const std::string part = text_of(name);
     if (part == "__args__" || part == "__parameters__")
@@ -425,19 +426,24 @@ bool load_type_attribute(Walk& walk, FrameShadow& f, Operand type, PyObject* nam
   if (of_meta != nullptr && is_data_descriptor(of_meta)) {
     const bool in_c =
         is_own_type(of_meta, "getset_descriptor") || is_own_type(of_meta, "member_descriptor");
+    walk.facts.guard_type_version(type);
     if (!in_c) return push_method(walk, f, type, of_meta, name, use);
     if (value == nullptr) return push_attribute(walk, f, Shadow::constant(), use);
   }
-  if (value == nullptr) {
-    return of_meta != nullptr ? push_method(walk, f, type, of_meta, name, use)
-                              : lacks_type_attribute(walk, f, type, name, use);
+  if (value == nullptr && of_meta != nullptr) {
+    walk.facts.guard_type_version(type);
+    walk.facts.guard_class_version(type);
+    return push_method(walk, f, type, of_meta, name, use);
   }
+  if (value == nullptr) return lacks_type_attribute(walk, f, type, name, use);
   const SourceId own = type.shadow.source();
   const SourceId source = own != kNoSource ? own : walk.facts.source_of_class(object);
+  const Operand as_found{source == kNoSource ? type.shadow : Shadow::sourced(source), type.object};
   const std::string text = text_of(name);
   if (use.test && source != kNoSource) walk.facts.add_guard(GuardKind::has_attribute, source, text);
   PyObject* getter = type_lookup(Py_TYPE(value), "__get__");
   if (getter != nullptr && PyFunction_Check(getter)) {
+    walk.facts.guard_class_version(as_found);
     const auto descriptor = in_class(walk, object, source, value, name);
     return descriptor &&
            runs_for_attribute(walk, f, type, getter, nullptr,
@@ -454,6 +460,9 @@ bool load_type_attribute(Walk& walk, FrameShadow& f, Operand type, PyObject* nam
   const bool of_class =
       is_own_type(value, "classmethod") || Py_TYPE(value) == &PyClassMethodDescr_Type;
   if (of_class && !use.test) {
+    // What is bound has no source of its own: the class, or one in front of its base, may get
+    // another of the name.
+    walk.facts.guard_class_version(as_found);
     f.finish = [use, type = type.shadow](Walk& walk, FrameShadow& f) {
       place_attribute(f, use, walk.objects.fresh(f.loaded(use.method), {Shadow::constant(), type}));
     };
@@ -476,6 +485,7 @@ bool lacks_type_attribute(Walk& walk, FrameShadow& f, Operand type, PyObject* na
                                                   " is no Python function");
     }
     walk.facts.guard_type_version(type);
+    walk.facts.guard_class_version(type);
     return runs_for_attribute(walk, f, type, fallback, "__getattr__",
                               {type, {Shadow::constant(), name}}, name, use);
   }

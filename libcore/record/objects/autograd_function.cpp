@@ -95,6 +95,10 @@ bool apply_function(Walk& walk, FrameShadow& f, Operand type, const std::vector<
   if (!is_plain_function(forward.get()) || (sets_up && !is_plain_function(setup.get()))) {
     return refuse("is used with a forward that is no plain function");
   }
+  // Since torch 2.15 what is called here binds the defaults of a forward that has a setup_context.
+  const auto* code = reinterpret_cast<PyCodeObject*>(PyFunction_GET_CODE(forward.get()));
+  if (sets_up && arguments.size() < static_cast<std::size_t>(code->co_argcount))
+    return refuse("is called with less than its forward takes");
   const auto of_class = [&](const char* name) {
     const SourceId source = type.shadow.source();
     return source == kNoSource ? Shadow::constant()

@@ -435,13 +435,19 @@ bool gives_argument(BuiltinCall& c) {
   return plain ? gives(c.frame, c.pops, c.positional[0].shadow) : refuse(c);
 }
 
-/// The apply of a class: bound to it.
+/// The apply of a class: bound to it by super() or, since torch 2.15, as its attribute.
 bool apply_function(BuiltinCall& c) {
   PyObject* type =
       PyCFunction_Check(c.function.object) ? PyCFunction_GET_SELF(c.function.object) : nullptr;
-  if (type == nullptr || !PyType_Check(type)) return refuse(c);
+  if (type == nullptr || !PyType_Check(type) || !c.keywords.empty()) return refuse(c);
   Shadow shadow = c.function.shadow;
-  if (shadow.is(Shadow::Kind::fresh)) shadow = c.walk.objects.object(shadow.index).items[1];
+  if (shadow.is(Shadow::Kind::fresh)) {
+    shadow = c.walk.objects.object(shadow.index).items[1];
+  } else if (shadow.is(Shadow::Kind::sourced)) {
+    const SourceStep& step = c.walk.recorder.graph().interface.sources[shadow.index];
+    if (step.kind != SourceKind::attribute || step.base == kNoSource) return refuse(c);
+    shadow = Shadow::sourced(step.base);
+  }
   return apply_function(c.walk, c.frame, {shadow, type}, c.positional, c.pops);
 }
 

@@ -2,6 +2,7 @@
 
 #include "python/literal.h"
 #include "python/type_lookup.h"
+#include "python/type_union.h"
 #include "record/objects/call.h"
 #include "record/objects/container.h"
 #include "record/objects/exception.h"
@@ -110,13 +111,8 @@ bool unite(Walk& walk, FrameShadow& f, Operand left, Operand right) {
 
 /// A part of "int | None": what type.__or__ takes, by which no class of the program's is asked.
 bool is_of_union(PyObject* object) {
-  static PyTypeObject* const union_type = [] {
-    const PyRef made =
-        PyRef::steal(PyNumber_Or(reinterpret_cast<PyObject*>(&PyLong_Type), Py_None));
-    return made ? Py_TYPE(made.get()) : nullptr;
-  }();
-  return object == Py_None || Py_TYPE(object) == &PyType_Type || Py_TYPE(object) == union_type ||
-         Py_TYPE(object) == &Py_GenericAliasType;
+  return object == Py_None || Py_TYPE(object) == &PyType_Type ||
+         python::is_union_type(Py_TYPE(object)) || Py_TYPE(object) == &Py_GenericAliasType;
 }
 
 /// Where the left operand is a number, which knows nothing of the right one's class: the method of

@@ -36,6 +36,14 @@ def counted(xs):
     return sum(place * x for place, x in enumerate(xs, first=1))
 
 
+def numbered(xs):
+    return sum(place * x for place, x in enumerate(xs, 1, 2))
+
+
+def unfinished(x):
+    return x + 1, functools.reduce(torch.add)
+
+
 def show(name, function, *arguments):
     try:
         results = function(*arguments)
@@ -56,5 +64,7 @@ for call in range(CALLS):
     show("folded", folded, x, 3)
     show("paired", paired, [x, x + 1], [1, 2])
     show("counted", counted, [x, x + 1])
+    show("numbered", numbered, [x, x + 1])
+    show("unfinished", unfinished, x)
 
 torch.set_grad_enabled(True)

@@ -136,7 +136,7 @@ def readable(module, inputs):
     text = module.print_readable(print_output=False)
     lines = {node.name: node.stack_trace.strip().splitlines()[-1].strip()[:26] for node in module.graph.nodes
              if node.op.startswith("call")}
-    print("readable", "matmul" in text and "f32[2, 3]" in text, set(lines.values()))
+    print("readable", "matmul" in text and "f32[2, 3]" in text, sorted(set(lines.values())))
     interpreted = torch.fx.Interpreter(module)
     return lambda *arguments: interpreted.run(*arguments)
 

@@ -331,6 +331,22 @@ TEST_CASE("16-bit arithmetic is done in float32, visibly") {
   CHECK(ops_of(decomposed(g)) == "prim.convert prim.exp prim.convert");
 }
 
+TEST_CASE("a width of 16 bits that versions of torch take otherwise is torch's matter") {
+  const auto left = [](DType dtype, double width) {
+    TorchGraph g;
+    const ValueId x = g.input({SymExpr(4)}, dtype);
+    const ValueId y = add_value(g.graph, "y", g.graph.values[x].type);
+    g.graph.nodes.push_back(
+        {"aten.softshrink.default", {{"self", g.value(x)}, {"lambd", Argument(width)}}, {y}, -1});
+    g.output(y);
+    return ops_of(decomposed(g));
+  };
+  CHECK(left(DType::bfloat16, 0.3) == "aten.softshrink.default");
+  CHECK(left(DType::float16, 0.3) == "aten.softshrink.default");
+  CHECK(left(DType::bfloat16, 0.5).find("aten.") == std::string::npos);
+  CHECK(left(DType::float32, 0.3).find("aten.") == std::string::npos);
+}
+
 TEST_CASE("indices are checked unless what computes them proves them inside") {
   const auto checks =
       [](const std::function<ValueId(TorchGraph&, ValueId ids, ValueId table)>& index,
