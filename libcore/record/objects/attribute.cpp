@@ -460,8 +460,7 @@ bool load_type_attribute(Walk& walk, FrameShadow& f, Operand type, PyObject* nam
   const bool of_class =
       is_own_type(value, "classmethod") || Py_TYPE(value) == &PyClassMethodDescr_Type;
   if (of_class && !use.test) {
-    // What is bound has no source of its own: the class, or one in front of its base, may get
-    // another of the name.
+    // The class, or one in front of its base, may get another of the name.
     walk.facts.guard_class_version(as_found);
     f.finish = [use, type = type.shadow](Walk& walk, FrameShadow& f) {
       place_attribute(f, use, walk.objects.fresh(f.loaded(use.method), {Shadow::constant(), type}));
