@@ -1,4 +1,4 @@
-// Rules of calls, attributes, functions, iteration, with, raise and import.
+// Rules of calls, attributes, functions, iteration, with and raise.
 
 #include <cstring>
 
@@ -298,35 +298,6 @@ PS_RULE(load_build_class) {
   return true;
 }
 
-PS_RULE(import_name) {
-  PyObject* name = f.frame->name(i.argument);
-  PyObject* module = PyDict_GetItemWithError(PyImport_GetModuleDict(), name);
-  PyErr_Clear();
-  if (module == nullptr)
-    return walk.verdict.broke(Code::PS0306, "a module is imported for the first time");
-  PyObject* level = f.object(1);
-  const bool absolute = PyLong_Check(level) && PyLong_AsLong(level) == 0;
-  const bool dotted = text_of(name).find('.') != std::string::npos;
-  f.pop(2);
-  if (!absolute || dotted) {
-    f.push(Shadow::constant());
-  } else {
-    f.push(Shadow::sourced(
-        walk.recorder.guards().source(SourceKind::module, kNoSource, text_of(name))));
-  }
-  return true;
-}
-
-PS_RULE(import_from) {
-  const Operand module = f.operand();
-  const SourceId source = module.shadow.source();
-  f.push(source == kNoSource
-             ? Shadow::constant()
-             : Shadow::sourced(walk.recorder.guards().source(SourceKind::attribute, source,
-                                                             text_of(f.frame->name(i.argument)))));
-  return true;
-}
-
 PS_RULE(yield_value) {
   if (f.caller == nullptr) return walk.verdict.end_silently();
   if (f.caller->expected.consumes && !walk.facts.consume(f.operand())) return false;
@@ -375,8 +346,6 @@ constexpr RuleRow kRows[] = {
     {Opcode::WITH_EXCEPT_START, with_except_start},
     {Opcode::LOAD_ASSERTION_ERROR, load_assertion_error},
     {Opcode::LOAD_BUILD_CLASS, load_build_class},
-    {Opcode::IMPORT_NAME, import_name},
-    {Opcode::IMPORT_FROM, import_from},
     {Opcode::YIELD_VALUE, yield_value},
     {Opcode::GET_YIELD_FROM_ITER, get_yield_from_iter},
     {Opcode::SEND, send},

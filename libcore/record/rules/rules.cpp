@@ -15,7 +15,7 @@ constexpr int kOpcodes = 256;
 std::array<Rule, kOpcodes> make_table() {
   std::array<Rule, kOpcodes> table{};
   for (auto rows : {slot_rules(), operator_rules(), comparison_rules(), unpacking_rules(),
-                    call_rules(), matching_rules()}) {
+                    call_rules(), import_rules(), matching_rules()}) {
     for (const RuleRow& row : rows) table[static_cast<int>(row.opcode)] = row.rule;
   }
   return table;

@@ -27,6 +27,7 @@ std::span<const RuleRow> slot_rules();        ///< locals, cells, globals, stack
 std::span<const RuleRow> operator_rules();    ///< numbers, subscripts, containers
 std::span<const RuleRow> comparison_rules();  ///< ==, <, is
 std::span<const RuleRow> unpacking_rules();   ///< a, b = … and a, *b = …
+std::span<const RuleRow> import_rules();      ///< import and from … import
 std::span<const RuleRow> matching_rules();    ///< the patterns of `match`
 std::span<const RuleRow> call_rules();  ///< calls, attributes, functions, iteration, with, raise
 
