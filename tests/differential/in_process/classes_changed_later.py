@@ -32,9 +32,6 @@ class Gives:
 
 
 class Answers(type):
-    def __getattr__(cls, name):
-        return 7.0
-
     @property
     def rate(cls):
         return 2.0
@@ -48,6 +45,15 @@ class Asked(metaclass=Answers):
 
 
 class AskedToo(Asked):
+    pass
+
+
+class Fallback(type):
+    def __getattr__(cls, name):
+        return 7.0
+
+
+class Lacks(metaclass=Fallback):
     pass
 
 
@@ -95,7 +101,7 @@ def descriptor(x):
 
 
 def lacking(x):
-    return (x + 1) * AskedToo.other
+    return (x + 1) * Lacks.other
 
 
 def property_of_metaclass(x):
@@ -134,16 +140,16 @@ def each(state):
 
 each("as written")
 Derived.scaled = classmethod(lambda cls, x: x - 1)
-AskedToo.given, AskedToo.other = Gives(5.0), 9.0
+AskedToo.given, Lacks.other = Gives(5.0), 9.0
 Answers.rate, Answers.way = property(lambda cls: 4.0), lambda cls, x: x * 4
 Keys.fromkeys = classmethod(lambda cls, keys: {1: 2})
 Same.forward = staticmethod(lambda ctx, x: x * 5)
 each("changed")
-del Derived.scaled, AskedToo.given, AskedToo.other, Keys.fromkeys
+del Derived.scaled, AskedToo.given, Lacks.other, Keys.fromkeys
 Same.apply = classmethod(lambda cls, x: x - 1)
 each("put back")
 Base.scaled, Base.doubled = classmethod(lambda cls, x: x * 10), lambda self, x: x * 20
-Asked.given, Answers.__getattr__ = Gives(6.0), lambda cls, name: 8.0
+Asked.given, Fallback.__getattr__ = Gives(6.0), lambda cls, name: 8.0
 AskedToo.way = lambda x: x * 5
 each("changed below")
 torch.set_grad_enabled(True)
