@@ -440,7 +440,7 @@ void JitClient::install(Segment& segment, CapturedSegment recorded, EntryCount& 
   }
   const Interface& interface = (*entry)->interface();
   const bool grad_mode = starts_in_grad_mode(recorded.graph),
-             gradients = records_gradients(recorded.graph, grad_mode);
+             gradients = gives_gradients(recorded.graph);
   (*entry)->count = &count;
   (*entry)->set_surroundings(surroundings());
   if (options_.profile != nullptr) (*entry)->profile = &options_.profile->add(interface);

@@ -202,7 +202,7 @@ Result<std::unique_ptr<Executor>> PipelineCompiler::compile_gradients(
   auto first = compile_gradients(std::move(stages->first), gate, trial);
   if (!first) return first;
   front.executor = std::move(*first);
-  const bool second_records = records_gradients(stages->second, true);
+  const bool second_records = records_gradients(stages->second);
   auto second = second_records ? compile_gradients(std::move(stages->second), gate, trial)
                                : compile_own(std::move(stages->second));
   if (!second) return second;

@@ -58,7 +58,7 @@ class GraphCompiler {
  public:
   virtual ~GraphCompiler() = default;
   virtual Result<std::unique_ptr<Executor>> compile(Graph graph) = 0;
-  /// Of a segment that torch is to record gradients of (records_gradients()): the outputs have a
+  /// Of a segment that torch is to record gradients of (gives_gradients()): the outputs have a
   /// node in torch's graph of gradients. PS0504 or PS0606 where that cannot be.
   /// `gate` and `trial` are told of backward; null: nobody.
   virtual Result<std::unique_ptr<Executor>> compile_gradients(Graph graph,

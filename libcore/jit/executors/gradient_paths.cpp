@@ -37,11 +37,14 @@ bool draws_numbers(const Graph& graph) {
   return std::ranges::any_of(graph.nodes, ops::draws);
 }
 
-bool records_gradients(const Graph& graph, bool grad_mode) {
-  for (const Output& output : graph.interface.outputs) {
-    if (output.type.requires_grad && output.alias.kind != OutputAlias::Kind::input) return true;
-  }
-  if (!grad_mode) return false;
+bool gives_gradients(const Graph& graph) {
+  return std::ranges::any_of(graph.interface.outputs, [](const Output& output) {
+    return output.type.requires_grad && output.alias.kind != OutputAlias::Kind::input;
+  });
+}
+
+bool records_gradients(const Graph& graph) {
+  if (gives_gradients(graph)) return true;
   const auto storages = input_storages(graph);
   return std::ranges::any_of(graph.nodes, [&](const Node& node) {
     return writes(node) && std::ranges::any_of(node.results, [&](ValueId id) {

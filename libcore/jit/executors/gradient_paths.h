@@ -15,8 +15,12 @@ bool writes(const Node& node);
 bool draws_numbers(const Graph& graph);
 
 /// Whether torch records gradients of what a segment makes: of an output that is no view of an
-/// input, or of an input that it writes while gradient mode is on. Needs: a captured graph.
-bool records_gradients(const Graph& graph, bool grad_mode);
+/// input. What a segment writes of its inputs it writes with gradient mode off where gradients are
+/// concerned (Recorder::may_write_differentiated). Needs: a captured graph.
+bool gives_gradients(const Graph& graph);
+/// The same for a part of a captured graph, which may write what another part made while gradient
+/// mode is on.
+bool records_gradients(const Graph& graph);
 
 /// Prepares a graph whose outputs are the plan's made tensors for its derivatives, so that those
 /// are tracked that torch tracks. `captured`: the outputs as they were before. Gives, by made

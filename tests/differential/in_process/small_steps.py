@@ -116,3 +116,23 @@ for number in range(8):
     if number % 4 == 3:
         many[2].grad, many[7].grad = memory[:4], memory[2:6]
     print(number, halve(many).item(), memory.tolist())
+
+
+# Behind backward, in gradient mode, parameters are written where that is off.
+def finish(model, average, rate):
+    norm = torch.stack([parameter.grad.norm() for parameter in model.parameters()]).norm()
+    with torch.no_grad():
+        for parameter, mean in zip(model.parameters(), average):
+            parameter.add_(parameter.grad, alpha=-rate)
+            mean.mul_(0.9).add_(parameter, alpha=0.1)
+    return norm * 2
+
+
+model = make(3)
+average = [torch.zeros_like(parameter) for parameter in model.parameters()]
+for number in range(12):
+    model.zero_grad()
+    model(torch.full((4, 6), number / 10, dtype=torch.float64)).square().mean().backward()
+    norm = finish(model, average, 0.1)
+    versions = [parameter._version for parameter in model.parameters()]
+    print(f"{norm.item():.8f} {sum(mean.sum().item() for mean in average):.8f}", norm.requires_grad, versions)
