@@ -42,7 +42,7 @@ enum class Found : std::uint8_t {
   none,      ///< no segment starts here as far as the client knows: the walker decides
   miss,      ///< a segment starts here, no entry fits: record one
   step,      ///< do not record: step to `end`, inlined callees natively
-  pass,      ///< the same, but segments start before `end`: step one instruction, and ask again
+  pass,      ///< what was recorded here gave nothing: segments may start behind the instruction
   moved,     ///< the segment was executed: locals, stack and place are those behind it
   returned,  ///< the segment was executed and is the rest of the frame: `value` is its result
   raised,    ///< a Python error is set, raised by the instruction at the frame's place

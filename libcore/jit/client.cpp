@@ -233,13 +233,6 @@ Lookup JitClient::look_up(python::Frame& frame, bool over_branches) {
   return run(*segment, *entry, frame, over_branches, called);
 }
 
-/// No entry fits, and none is made.
-Lookup JitClient::pass(const Segment& segment, const python::Bytecode& code) const {
-  Lookup answer = step(segment, nullptr);
-  if (segments_of(code)->any_between(segment.offset, segment.end)) answer.found = Found::pass;
-  return answer;
-}
-
 Lookup JitClient::step(const Segment& segment, const Entry* entry) const {
   Lookup answer;
   answer.found = Found::step;
@@ -332,8 +325,10 @@ Lookup JitClient::miss(Segment& segment, python::Frame& frame) {
   auto& entries = segment.entries;
   // What is recorded again and again for calls that never come back is not worth more of them.
   const bool weighed = options_.weighs_recompiles && !torch::in_compiled_region();
-  if (segment.misses >= (weighed ? kMostInVain : kMissLimit)) {
-    if (Lookup answer = pass(segment, frame.bytecode()); answer.found == Found::pass) return answer;
+  if (!segment.gave_up && segment.misses >= (weighed ? kMostInVain : kMissLimit)) {
+    Lookup answer;
+    answer.found = Found::pass;
+    return answer;
   }
   for (std::size_t i = 0; i < entries.size(); ++i) {  // other threads may add some
     Entry* entry = entries[i].get();
@@ -349,7 +344,8 @@ Lookup JitClient::miss(Segment& segment, python::Frame& frame) {
     if (missed_run_.thread == nullptr) missed_run_ = {frame.thread(), &segment, Clock::now()};
     return answer;
   }
-  if (segment.gave_up || ++segment.misses > kMissLimit) return step(segment, nullptr);
+  if (segment.gave_up) return step(segment, nullptr);
+  ++segment.misses;
   const Entry::Surroundings now = surroundings();
   std::vector<RecompileEvent::Entry> misfits;
   for (std::size_t i = 0; i < entries.size(); ++i) {

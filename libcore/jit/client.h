@@ -85,7 +85,6 @@ class JitClient final : public capture::SegmentClient, public capture::BackendCl
   Entry* find_next(const python::Frame& frame, const PendingLocals& pending);
   capture::Lookup miss(Segment& segment, python::Frame& frame);
   capture::Lookup step(const Segment& segment, const Entry* entry) const;
-  capture::Lookup pass(const Segment& segment, const python::Bytecode& code) const;
   Entry::Surroundings surroundings() const;
   capture::Lookup look_up(python::Frame& frame, bool over_branches);
   bool is_tried(const Entry& entry) const;

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <algorithm>
 #include <memory>
 #include <optional>
 #include <string>
@@ -166,12 +165,6 @@ struct CodeSegments final : python::CodeData {
     segments.push_back(std::make_unique<Segment>());
     segments.back()->offset = unit;
     return *segments.back();
-  }
-  /// True if a segment starts behind `begin` and before `end`; -1 for the code's end.
-  bool any_between(int begin, int end) const {
-    return std::ranges::any_of(segments, [&](const auto& segment) {
-      return segment->offset > begin && (end < 0 || segment->offset < end);
-    });
   }
   std::vector<std::int32_t> by_unit;
   std::vector<std::unique_ptr<Segment>> segments;
