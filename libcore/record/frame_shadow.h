@@ -36,8 +36,9 @@ struct Expected {
   PyObject* function = nullptr;  ///< borrowed; null: none is expected
   Shadow function_shadow;
   PyObject* init = nullptr;  ///< borrowed; __init__, which runs on what `function` made
-  Shadow made;               ///< that object
-  bool new_self = false;     ///< the first argument is an object that the call makes
+  Shadow init_shadow;
+  Shadow made;            ///< that object
+  bool new_self = false;  ///< the first argument is an object that the call makes
   std::vector<Operand> positional;
   std::vector<std::pair<PyObject*, Operand>> keywords;
   PyObject* generator = nullptr;  ///< borrowed: a resume of this generator instead of a call

@@ -250,6 +250,7 @@ void Walk::leave(FrameShadow& frame, bool yielded, bool raised) {
   if (caller->expected.init != nullptr && !raised) {
     // __new__ is done; type.__call__ goes on to __init__ with the same arguments.
     caller->expected.function = std::exchange(caller->expected.init, nullptr);
+    caller->expected.function_shadow = caller->expected.init_shadow;
     caller->expected.positional[0].shadow = caller->expected.made = frame.result;
     caller->expected.arrived = 0;
     frames_.pop_back();

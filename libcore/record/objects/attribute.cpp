@@ -80,19 +80,24 @@ bool is_data_descriptor(PyObject* object) {
   return Py_TYPE(object)->tp_descr_set != nullptr;
 }
 
-std::optional<Shadow> in_class(Walk& walk, PyTypeObject* type, SourceId source,
-                               PyObject* descriptor, PyObject* name) {
+SourceId source_in_class(Walk& walk, PyTypeObject* type, SourceId source, PyObject* descriptor,
+                         PyObject* name) {
   for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(type->tp_mro); ++i) {
     auto* base = reinterpret_cast<PyTypeObject*>(PyTuple_GET_ITEM(type->tp_mro, i));
     PyObject* value = PyDict_GetItemWithError(python::type_dict(base), name);
     if (value == nullptr) PyErr_Clear();
     if (value != descriptor) continue;
-    if (base != type) source = walk.facts.source_of_class(base);
-    if (source != kNoSource)
-      source = walk.recorder.guards().source(SourceKind::instance, source, text_of(name));
-    return standing_in_class(walk, source, descriptor, type, name);
+    const SourceId of = base == type ? source : walk.facts.source_of_class(base);
+    return of == kNoSource ? of
+                           : walk.recorder.guards().source(SourceKind::instance, of, text_of(name));
   }
-  return standing_in_class(walk, kNoSource, descriptor, type, name);
+  return kNoSource;
+}
+
+std::optional<Shadow> in_class(Walk& walk, PyTypeObject* type, SourceId source,
+                               PyObject* descriptor, PyObject* name) {
+  return standing_in_class(walk, source_in_class(walk, type, source, descriptor, name), descriptor,
+                           type, name);
 }
 
 bool has_other_keys(Walk& walk, PyTypeObject* type) {
@@ -105,6 +110,31 @@ Shadow class_attribute(Walk& walk, Operand instance, PyObject* name) {
   if (type == kNoSource) return Shadow::constant();
   return Shadow::constant(
       walk.recorder.guards().source(SourceKind::attribute, type, text_of(name)));
+}
+
+Shadow class_attribute(Walk& walk, Operand instance, const char* name) {
+  const PyRef text = PyRef::steal(PyUnicode_InternFromString(name));
+  return class_attribute(walk, instance, text.get());
+}
+
+Shadow attribute_of_class(Walk& walk, Operand type, PyObject* name) {
+  const SourceId own = type.shadow.source();
+  const SourceId source =
+      own != kNoSource ? own
+                       : walk.facts.source_of_class(reinterpret_cast<PyTypeObject*>(type.object));
+  if (source == kNoSource) return Shadow::constant();
+  return Shadow::constant(
+      walk.recorder.guards().source(SourceKind::attribute, source, text_of(name)));
+}
+
+Shadow attribute_of_class(Walk& walk, Operand type, const char* name) {
+  const PyRef text = PyRef::steal(PyUnicode_InternFromString(name));
+  return attribute_of_class(walk, type, text.get());
+}
+
+Shadow part_of_descriptor(Walk& walk, SourceId source, const char* part) {
+  if (source == kNoSource) return Shadow::constant();
+  return Shadow::constant(walk.recorder.guards().source(SourceKind::attribute, source, part));
 }
 
 /// Puts what was loaded where the instruction leaves it.
@@ -165,15 +195,14 @@ bool load_attribute(Walk& walk, FrameShadow& f, Operand self, PyObject* name,
         Code::PS0303, std::string("attributes of a ") + type->tp_name + " are not followed");
   }
   walk.facts.guard_type_version(self);
-  return runs_for_attribute(walk, f, self, own, "__getattribute__",
+  return runs_for_attribute(walk, f, self, own, class_attribute(walk, self, "__getattribute__"),
                             {self, {Shadow::constant(), name}}, name, use);
 }
 
 /// The type's slot runs Python code: __getattribute__, a property's getter or __get__, and, where
 /// that raises AttributeError, the type's __getattr__.
-bool runs_for_attribute(Walk& walk, FrameShadow& f, Operand self, PyObject* function,
-                        const char* special, std::vector<Operand> arguments, PyObject* name,
-                        const AttributeUse& use) {
+bool runs_for_attribute(Walk& walk, FrameShadow& f, Operand self, PyObject* function, Shadow found,
+                        std::vector<Operand> arguments, PyObject* name, const AttributeUse& use) {
   PyObject* fallback = use.generic ? nullptr : type_lookup(Py_TYPE(self.object), "__getattr__");
   if (fallback != nullptr && !PyFunction_Check(fallback)) {
     return walk.verdict.broke(Code::PS0303, std::string("__getattr__ of a ") +
@@ -182,15 +211,10 @@ bool runs_for_attribute(Walk& walk, FrameShadow& f, Operand self, PyObject* func
   }
   Expected& expected = f.expected;
   expected.function = function;
-  expected.function_shadow = Shadow::constant();
-  if (special != nullptr) {
-    PyRef text = PyRef::steal(PyUnicode_InternFromString(special));
-    expected.function_shadow = class_attribute(walk, self, text.get());
-  }
+  expected.function_shadow = found;
   expected.positional = std::move(arguments);
   if (fallback != nullptr && fallback != function) {
-    PyRef text = PyRef::steal(PyUnicode_InternFromString("__getattr__"));
-    expected.otherwise = {class_attribute(walk, self, text.get()), fallback};
+    expected.otherwise = {class_attribute(walk, self, "__getattr__"), fallback};
     expected.otherwise_arguments = {self, {Shadow::constant(), name}};
   }
   expected.caught = use.catches() ? Caught::no_attribute : Caught::none;
@@ -250,7 +274,7 @@ bool load_generic_attribute(Walk& walk, FrameShadow& f, Operand self, PyObject* 
     return walk.verdict.broke(
         Code::PS0303, std::string("__getattr__ of a ") + type->tp_name + " is no Python function");
   }
-  return runs_for_attribute(walk, f, self, fallback, "__getattr__",
+  return runs_for_attribute(walk, f, self, fallback, class_attribute(walk, self, "__getattr__"),
                             {self, {Shadow::constant(), name}}, name, use);
 }
 
@@ -329,7 +353,10 @@ bool load_descriptor(Walk& walk, FrameShadow& f, Operand self, PyObject* descrip
   if (reads_as_property(descriptor)) {
     PyRef getter = PyRef::steal(PyObject_GetAttrString(descriptor, "fget"));
     if (getter && PyFunction_Check(getter.get())) {
-      return runs_for_attribute(walk, f, self, getter.get(), nullptr, {self}, name, use);
+      const SourceId property = source_in_class(walk, Py_TYPE(self.object),
+                                                walk.facts.source_of_class(self), descriptor, name);
+      return runs_for_attribute(walk, f, self, getter.get(),
+                                part_of_descriptor(walk, property, "fget"), {self}, name, use);
     }
   }
   const std::string text = text_of(name);
@@ -372,7 +399,8 @@ bool load_descriptor(Walk& walk, FrameShadow& f, Operand self, PyObject* descrip
     const Operand type{Shadow::constant(), reinterpret_cast<PyObject*>(Py_TYPE(self.object))};
     const auto found =
         in_class(walk, Py_TYPE(self.object), walk.facts.source_of_class(self), descriptor, name);
-    return found && runs_for_attribute(walk, f, self, getter, nullptr,
+    return found && runs_for_attribute(walk, f, self, getter,
+                                       class_attribute(walk, {*found, descriptor}, "__get__"),
                                        {{*found, descriptor}, self, type}, name, use);
   }
   return walk.verdict.broke(Code::PS0303, std::string("a descriptor of type ") +
@@ -446,9 +474,9 @@ bool load_type_attribute(Walk& walk, FrameShadow& f, Operand type, PyObject* nam
     walk.facts.guard_class_version(as_found);
     const auto descriptor = in_class(walk, object, source, value, name);
     return descriptor &&
-           runs_for_attribute(walk, f, type, getter, nullptr,
-                              {{*descriptor, value}, {Shadow::constant(), Py_None}, type}, name,
-                              use);
+           runs_for_attribute(
+               walk, f, type, getter, class_attribute(walk, {*descriptor, value}, "__get__"),
+               {{*descriptor, value}, {Shadow::constant(), Py_None}, type}, name, use);
   }
   const bool is_read = Py_TYPE(value)->tp_descr_get == nullptr;
   const Shadow found =
@@ -485,7 +513,7 @@ bool lacks_type_attribute(Walk& walk, FrameShadow& f, Operand type, PyObject* na
     }
     walk.facts.guard_type_version(type);
     walk.facts.guard_class_version(type);
-    return runs_for_attribute(walk, f, type, fallback, "__getattr__",
+    return runs_for_attribute(walk, f, type, fallback, class_attribute(walk, type, "__getattr__"),
                               {type, {Shadow::constant(), name}}, name, use);
   }
   if (!use.catches()) {

@@ -26,7 +26,7 @@ bool load_c_member(Walk& walk, FrameShadow& frame, Operand self, PyObject* descr
 bool load_module_child(Walk& walk, FrameShadow& frame, Operand self, PyObject* fallback,
                        PyObject* name, const AttributeUse& use);
 bool runs_for_attribute(Walk& walk, FrameShadow& frame, Operand self, PyObject* function,
-                        const char* special, std::vector<Operand> arguments, PyObject* name,
+                        Shadow found, std::vector<Operand> arguments, PyObject* name,
                         const AttributeUse& use);
 bool lacks_attribute(Walk& walk, FrameShadow& frame, Operand self, PyObject* name,
                      const AttributeUse& use);
@@ -42,11 +42,20 @@ bool push_attribute(Walk& walk, FrameShadow& frame, Shadow value, const Attribut
 bool push_method(Walk& walk, FrameShadow& frame, Operand self, PyObject* descriptor, PyObject* name,
                  const AttributeUse& use);
 Shadow class_attribute(Walk& walk, Operand instance, PyObject* name);
+/// The same of a class and what its instances find in it: `__init__`, and its own `__new__`.
+Shadow attribute_of_class(Walk& walk, Operand type, PyObject* name);
+Shadow attribute_of_class(Walk& walk, Operand type, const char* name);
+Shadow class_attribute(Walk& walk, Operand instance, const char* name);
+/// A function that a property or the like holds: where that is found, by the member `part`.
+Shadow part_of_descriptor(Walk& walk, SourceId descriptor, const char* part);
 /// A descriptor as it stands in the class that has it: its own methods are not asked for it.
 /// `source`: where `type`, or an instance's class, is found. Nothing (a break) where it may change
 /// and nothing leads to it.
 std::optional<Shadow> in_class(Walk& walk, PyTypeObject* type, SourceId source,
                                PyObject* descriptor, PyObject* name);
+/// Where it is; kNoSource where nothing leads to it.
+SourceId source_in_class(Walk& walk, PyTypeObject* type, SourceId source, PyObject* descriptor,
+                         PyObject* name);
 bool is_data_descriptor(PyObject* object);
 /// A break: always false.
 bool has_other_keys(Walk& walk, PyTypeObject* type);

@@ -12,6 +12,7 @@
 #include "record/objects/getter.h"
 #include "record/objects/iteration.h"
 #include "record/objects/torch_call.h"
+#include "record/polyfills.h"
 #include "record/results.h"
 #include "record/variables.h"
 #include "record/walk.h"
@@ -179,7 +180,7 @@ bool call_unpacking(Walk& walk, FrameShadow& f, Operand callable, int arguments,
     maker = function_that_makes(walk, callable.object);
     if (!maker) return refuse();
     walk.facts.guard_class_version(callable);
-    function = {Shadow::constant(), maker.get()};
+    function = {attribute_of_class(walk, callable, "__new__"), maker.get()};
     call->positional = {callable};
   } else if (!PyFunction_Check(callable.object)) {
     PyObject* method = type_lookup(Py_TYPE(callable.object), "__call__");
@@ -301,7 +302,11 @@ Shadow default_shadow(Walk& walk, const Expected& expected, PyObject* holder, So
       expected.function_shadow.is(Shadow::Kind::sourced) && is_nested(expected.function);
   if (python::is_immutable_literal(value) && !differs) return Shadow::constant();
   const SourceId function = expected.function_shadow.source();
-  if (function == kNoSource) return Shadow::constant();
+  if (function == kNoSource) {
+    const bool stays =
+        is_known_by_identity(value) || is_polyfill(PyFunction_GET_GLOBALS(expected.function));
+    return stays ? Shadow::constant() : Shadow{};
+  }
   const SourceId base = walk.recorder.guards().source(kind, function);
   if (key == nullptr) {
     return Shadow::sourced(walk.recorder.guards().source(SourceKind::item, base, {}, index));

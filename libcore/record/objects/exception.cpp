@@ -5,6 +5,7 @@
 // determined what the C code was given.
 
 #include "record/objects/exception.h"
+#include "record/objects/attribute.h"
 
 #include "python/literal.h"
 #include "python/type_lookup.h"
@@ -93,7 +94,7 @@ std::optional<bool> call_exception(Walk& walk, FrameShadow& f, Operand type,
   walk.facts.guard_class_version(type);
   if (PyFunction_Check(init)) {
     f.expected.function = init;
-    f.expected.function_shadow = Shadow::constant();
+    f.expected.function_shadow = attribute_of_class(walk, type, "__init__");
     f.expected.new_self = true;
     f.expected.positional = positional;
     f.expected.positional.insert(f.expected.positional.begin(), {Shadow{}, nullptr});

@@ -49,7 +49,7 @@ bool store_attribute(Walk& walk, FrameShadow& f, Operand self, PyObject* name, O
   }
   walk.facts.guard_type_version(self);
   f.expected.function = setter;
-  f.expected.function_shadow = Shadow::constant();
+  f.expected.function_shadow = class_attribute(walk, self, special);
   f.expected.positional = {self, {Shadow::constant(), name}};
   if (!deletes) f.expected.positional.push_back(value);
   f.finish = [pops, call](Walk&, FrameShadow& f) { place_nothing(f, pops, call); };
@@ -106,15 +106,22 @@ bool runs_to_store(Walk& walk, FrameShadow& f, Operand self, PyObject* descripto
                    Operand value, int pops, bool call) {
   const bool deletes = value.object == nullptr;
   PyRef function;
+  Shadow found_function;
   std::vector<Operand> arguments = {self};
   if (is_own_type(descriptor, "property")) {
-    function = PyRef::steal(PyObject_GetAttrString(descriptor, deletes ? "fdel" : "fset"));
+    const char* part = deletes ? "fdel" : "fset";
+    function = PyRef::steal(PyObject_GetAttrString(descriptor, part));
     PyErr_Clear();
+    const SourceId property = source_in_class(walk, Py_TYPE(self.object),
+                                              walk.facts.source_of_class(self), descriptor, name);
+    found_function = part_of_descriptor(walk, property, part);
   } else {
     function = PyRef::borrow(type_lookup(Py_TYPE(descriptor), deletes ? "__delete__" : "__set__"));
     const auto found =
         in_class(walk, Py_TYPE(self.object), walk.facts.source_of_class(self), descriptor, name);
     if (!found) return false;
+    found_function =
+        class_attribute(walk, {*found, descriptor}, deletes ? "__delete__" : "__set__");
     arguments.insert(arguments.begin(), {*found, descriptor});
   }
   if (!function || !PyFunction_Check(function.get())) {
@@ -123,7 +130,7 @@ bool runs_to_store(Walk& walk, FrameShadow& f, Operand self, PyObject* descripto
   }
   if (!deletes) arguments.push_back(value);
   f.expected.function = function.get();
-  f.expected.function_shadow = Shadow::constant();
+  f.expected.function_shadow = found_function;
   f.expected.positional = std::move(arguments);
   f.finish = [pops, call, function](Walk&, FrameShadow& f) { place_nothing(f, pops, call); };
   return true;

@@ -29,26 +29,29 @@ bool load_super_attribute(Walk& walk, FrameShadow& f, PyObject* super, Shadow ob
   }
   PyObject* order = reinterpret_cast<PyTypeObject*>(start.get())->tp_mro;
   bool behind = false;
+  PyTypeObject* owner = nullptr;
   PyObject* value = nullptr;
   for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(order) && value == nullptr; ++i) {
     PyObject* type = PyTuple_GET_ITEM(order, i);
     if (behind) {
       value =
           PyDict_GetItemWithError(python::type_dict(reinterpret_cast<PyTypeObject*>(type)), name);
+      owner = reinterpret_cast<PyTypeObject*>(type);
     }
     if (type == of.get()) behind = true;
   }
   if (value == nullptr)
     return walk.verdict.broke(Code::PS0304, "an attribute of super does not exist");
   const bool plain = PyType_HasFeature(Py_TYPE(value), Py_TPFLAGS_METHOD_DESCRIPTOR);
-  if (is_own_type(value, "staticmethod") || PyCFunction_Check(value)) {
-    return push_attribute(walk, f, Shadow::constant(), use);
-  }
+  const Operand found_in{Shadow::constant(), reinterpret_cast<PyObject*>(owner)};
+  const Shadow found = attribute_of_class(walk, found_in, name);
+  if (is_own_type(value, "staticmethod") || PyCFunction_Check(value))
+    return push_attribute(walk, f, found, use);
   if (!plain && !is_own_type(value, "classmethod") && Py_TYPE(value) != &PyClassMethodDescr_Type) {
     return walk.verdict.broke(Code::PS0303, "an attribute of super that is no method is used");
   }
-  f.finish = [use, bound = object](Walk& walk, FrameShadow& f) {
-    place_attribute(f, use, walk.objects.fresh(f.loaded(use.method), {Shadow::constant(), bound}));
+  f.finish = [use, found, bound = object](Walk& walk, FrameShadow& f) {
+    place_attribute(f, use, walk.objects.fresh(f.loaded(use.method), {found, bound}));
   };
   return true;
 }

@@ -377,8 +377,8 @@ bool call_class(Walk& walk, FrameShadow& f, Operand type, std::vector<Operand> p
   // The metaclass has a way of its own, which may come to type.__call__.
   walk.facts.guard_type_version(type);
   positional.insert(positional.begin(), type);
-  return call_function(walk, f, {Shadow::constant(), meta_call}, std::move(positional),
-                       std::move(keywords), pops);
+  return call_function(walk, f, {class_attribute(walk, type, "__call__"), meta_call},
+                       std::move(positional), std::move(keywords), pops);
 }
 
 bool call_constructors(Walk& walk, FrameShadow& f, Operand type, std::vector<Operand> positional,
@@ -405,7 +405,7 @@ bool call_constructors(Walk& walk, FrameShadow& f, Operand type, std::vector<Ope
     }
     Expected expected;
     expected.function = init;
-    expected.function_shadow = Shadow::constant();
+    expected.function_shadow = attribute_of_class(walk, type, "__init__");
     expected.new_self = true;
     expected.positional.push_back({Shadow{}, nullptr});
     expected.positional.insert(expected.positional.end(), positional.begin(), positional.end());
@@ -425,7 +425,8 @@ bool call_constructors(Walk& walk, FrameShadow& f, Operand type, std::vector<Ope
   positional.insert(positional.begin(), type);
   f.expected.function = function.get();
   f.expected.init = python_init ? init : nullptr;
-  f.expected.function_shadow = Shadow::constant();
+  f.expected.init_shadow = attribute_of_class(walk, type, "__init__");
+  f.expected.function_shadow = attribute_of_class(walk, type, "__new__");
   f.expected.positional = std::move(positional);
   f.expected.keywords = std::move(keywords);
   return gives_call_result(f, pops);

@@ -317,6 +317,8 @@ Shadow free_variable(Walk& walk, const FrameShadow& f, PyObject* cell, PyObject*
   } else if (function != kNoSource) {
     content =
         Shadow::sourced(walk.recorder.guards().source(SourceKind::closure, function, {}, index));
+  } else if (!is_polyfill(f.frame->globals())) {
+    content = Shadow{};
   }
   const Shadow made = walk.objects.fresh(cell, {content});
   ObjectShadow& contents = walk.objects.object(made.index);
