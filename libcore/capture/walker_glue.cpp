@@ -72,9 +72,9 @@ Directive Walker::look_up(Activation& activation, Region& region, const Instruct
   if (lookup.found == Found::step && lookup.measured) region.unlike = true;
   if (executed || lookup.measured) {
     region.useful = true;
-    ++region.finds;
     activation.idle = 0;
   }
+  if (executed || lookup.measured || !client_.runs_entries()) ++region.finds;
   if (executed) region.meter.segment_ends(Stretch::Kind::entry, lookup.id);
   switch (lookup.found) {
     case Found::none:

@@ -123,6 +123,7 @@ std::optional<Entry> Walker::finish_call(Frame& frame, Region& region, CodeInfo&
   const auto begin = told || timed ? Clock::now() : Clock::time_point();
   const Finish finish = client_.finish_call(frame);
   region.entrances += finish == Finish::no ? 0 : 1;
+  region.finds += finish == Finish::done || finish == Finish::plain ? 1 : 0;
   switch (finish) {
     case Finish::no:
       return std::nullopt;

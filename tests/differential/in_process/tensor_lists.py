@@ -128,4 +128,15 @@ for repeat in range(4):
     norm = nn.utils.clip_grad_norm_(mixed, 1.0)
     nn.utils.clip_grad_value_(mixed, 0.4 - repeat / 10)
     print(f"{norm.item():.5f}", [[f"{value:.5f}" for value in parameter.grad.tolist()] for parameter in mixed])
+
+
+def grouped(tensors):
+    doubled = [tensor * 2 for tensor in tensors]
+    groups = torch.utils._foreach_utils._group_tensors_by_device_and_dtype([doubled, []], with_indices=True)
+    return sorted((str(dtype), len(lists[0]), places) for (_, dtype), (lists, places) in groups.items())
+
+
+with torch.no_grad():
+    for repeat in range(3):
+        print(grouped([p.grad for p in mixed]), grouped([p.grad for p in mixed[::2]]))
 torch.set_default_dtype(torch.float32)
