@@ -62,8 +62,8 @@ struct RootHistory {
   int useless = 0;               ///< calls in a row in which it was hot and no entry ran
   int quiet = 0;                 ///< calls in a row that were looked at and were plain Python alone
   RootTrial trial;               ///< once it is hot
-  int learned =
-      0;  ///< of its calls those that are not compared, as they did in vain what later ones do not
+  /// Of its calls those that are not compared, as they did in vain what later ones do not.
+  int learned = 0;
   bool of_optimizer = false;  ///< code of an optimizer: it is left to Python
   const RootHistory* outer =
       nullptr;  ///< the outermost one around it that it was seen in and may wait for

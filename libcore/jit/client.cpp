@@ -27,11 +27,9 @@ using python::PyRef;
 using record::CapturedSegment;
 using Clock = std::chrono::steady_clock;
 
-/// Calls that fit nothing and are not recorded either: the walker cannot follow them.
-constexpr int kMissLimit = 32;
-/// The same where recordings are weighed: behind so many that gave nothing, those that start later
-/// have it.
-constexpr int kMostInVain = 3;
+/// Recordings of a segment, for calls that fit nothing, that gave nothing: behind so many the
+/// segments that start later have it. Fewer of them where recordings are weighed.
+constexpr int kMissLimit = 32, kMostInVain = 3;
 /// Entries that no other call fitted: behind so many a segment is not recorded any more where that
 /// is weighed.
 constexpr std::ptrdiff_t kMostUnused = 3;

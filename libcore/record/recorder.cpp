@@ -404,18 +404,16 @@ void Recorder::keep_written_apart() {
       pairs.emplace_back(&inputs[i], &other);
     }
   }
-  if (pairs.size() > kMostPairs) {
-    for (const Input* input : written) {
-      Guard apart{GuardKind::no_overlap, input->source, kNoSource, {}, {}, {}, {}, -1};
-      apart.expected = Argument(std::string("any other input"));
-      guards_.add(std::move(apart), {});
-    }
-    return;
-  }
-  for (const auto& [input, other] : pairs) {
-    Guard apart{GuardKind::no_overlap, input->source, other->source, {}, {}, {}, {}, -1};
-    apart.expected = Argument(guards_.text(other->source));
+  const auto keep_apart = [&](const Input& input, SourceId other, std::string shown) {
+    Guard apart{GuardKind::no_overlap, input.source, other, {}, {}, {}, {}, -1};
+    apart.expected = Argument(std::move(shown));
     guards_.add(std::move(apart), {});
+  };
+  if (pairs.size() > kMostPairs) {
+    for (const Input* input : written) keep_apart(*input, kNoSource, "any other input");
+  } else {
+    for (const auto& [input, other] : pairs)
+      keep_apart(*input, other->source, guards_.text(other->source));
   }
 }
 
