@@ -5,6 +5,7 @@
 #include "policy/may_record.h"
 #include "python/bytecode.h"
 #include "python/code_cache.h"
+#include "python/exchanged_code.h"
 #include "python/hook.h"
 #include "python/layout.h"
 #include "python/literal.h"
@@ -182,6 +183,7 @@ bool Walker::finds_torch() {
   torch::MemoryEscapes::get().watch(*bridge_);
   if (tier_up_) torch::watch_tensor_allocations(*bridge_);
   if (sink_.meters_roots()) torch::count_ops(policy::makes_tensor_of_nothing);
+  if (client_.runs_entries()) python::count_exchanged_code();
   return true;
 }
 

@@ -12,6 +12,7 @@
 #include "jit/executors/program_backend.h"
 #include "jit/pipeline_compiler.h"
 #include "python/eval_breaker.h"
+#include "python/exchanged_code.h"
 #include "torch/autocast.h"
 #include "torch/compile_region.h"
 #include "torch/op_counter.h"
@@ -133,7 +134,7 @@ JitClient::JitClient(GraphCompiler& compiler, capture::EventSink& sink, VerdictM
 // -- calls
 
 Entry::Surroundings JitClient::surroundings() const {
-  return {torch::region_backend(), backend_age_, torch::autocast_dtype()};
+  return {torch::region_backend(), backend_age_, torch::autocast_dtype(), python::code_exchanges()};
 }
 
 bool JitClient::is_tried(const Entry& entry) const {
@@ -334,7 +335,8 @@ Lookup JitClient::miss(Segment& segment, python::Frame& frame) {
     if (is_new && !segment.gave_up)
       segment.start.changed().note_moment(entry->explain(frame), entry->is_dead());
   }
-  const auto dead = take_out(entries, [](const Entry& entry) { return entry.is_dead(); });
+  const Entry::Surroundings now = surroundings();
+  const auto dead = take_out(entries, [&](const Entry& entry) { return entry.is_outlived(now); });
   if (weighed && count_unused(segment) >= kMostUnused) segment.gave_up = true;
   if (weighed && !recompile_pays(segment)) {
     Lookup answer = step(segment, nullptr);
@@ -344,7 +346,6 @@ Lookup JitClient::miss(Segment& segment, python::Frame& frame) {
   }
   if (segment.gave_up) return step(segment, nullptr);
   ++segment.misses;
-  const Entry::Surroundings now = surroundings();
   std::vector<RecompileEvent::Entry> misfits;
   for (std::size_t i = 0; i < entries.size(); ++i) {
     Entry* entry = entries[i].get();

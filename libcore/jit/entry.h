@@ -81,17 +81,23 @@ class Entry {
     PyObject* backend = nullptr;  ///< the function of the program's that compiles graphs, or null
     int age = 0;                  ///< how often that was asked to forget what it made
     std::optional<DType> autocast;
+    std::uint64_t code_exchanges = 0;  ///< how many functions were given other code so far
   };
   /// True where the entry was recorded: what a function made before it was asked to forget serves
   /// no more, and ops are cast as they were.
   bool serves(const Surroundings& now) const {
     return backend_.get() == now.backend && (now.backend == nullptr || age_ == now.age) &&
-           autocast_ == now.autocast;
+           autocast_ == now.autocast && code_exchanges_ == now.code_exchanges;
   }
   void set_surroundings(const Surroundings& recorded) {
     backend_ = python::PyRef::borrow(recorded.backend);
     age_ = recorded.age;
     autocast_ = recorded.autocast;
+    code_exchanges_ = recorded.code_exchanges;
+  }
+  /// No call will find it true again.
+  bool is_outlived(const Surroundings& now) const {
+    return is_dead() || code_exchanges_ != now.code_exchanges;
   }
 
   EntryCount* count = nullptr;  ///< how often it fitted; not owned
@@ -125,6 +131,7 @@ class Entry {
   python::PyRef backend_;
   int age_ = 0;
   std::optional<DType> autocast_;
+  std::uint64_t code_exchanges_ = 0;
   guards::LiveTable live_;
   std::unique_ptr<guards::GuardProgram> guards_;
   std::unique_ptr<RestoreProgram> restore_;
