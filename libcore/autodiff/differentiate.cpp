@@ -149,7 +149,9 @@ class Backward {
       : rewrite_(std::move(graph)),
         tangents_(rewrite_.graph().values.size(), kNoValue),
         terms_(tangents_.size()),
-        reached_(tangents_.size(), false) {}
+        reached_(tangents_.size(), false) {
+    rewrite_.let_reductions_wait();
+  }
 
   Result<Graph> run(std::vector<bool> tracked) {
     tracked_ = std::move(tracked);

@@ -11,9 +11,12 @@ TensorType dense(const TensorType& like) {
 }
 
 ValueId emit_zeros(passes::Rewrite& rewrite, const TensorType& like) {
-  return rewrite.emit_one(
-      "prim.full", {passes::arg("size", passes::list_of(like.sizes)), passes::arg("value", 0.0),
-                    passes::arg("dtype", like.dtype)});
+  std::vector<NamedArgument> args{passes::arg("size", passes::list_of(like.sizes)),
+                                  passes::arg("value", 0.0), passes::arg("dtype", like.dtype)};
+  if (like.device != "cpu")
+    args.push_back(
+        passes::arg("device", Argument::Named{Argument::Named::Kind::device, like.device}));
+  return rewrite.emit_one("prim.full", std::move(args));
 }
 
 ValueId Vjp::tangent(std::size_t result) {
@@ -80,6 +83,12 @@ std::string Vjp::add_subgraph(Graph made) {
   return name;
 }
 
+std::vector<ValueId> Vjp::emit_as(std::string_view op, std::vector<NamedArgument> args,
+                                  std::vector<TensorType> types) {
+  if (failed()) return {};
+  return joint_.emit_as(op, std::move(args), std::move(types));
+}
+
 std::vector<ValueId> Vjp::emit_control(std::vector<NamedArgument> args,
                                        std::vector<TensorType> types) {
   return joint_.emit_as(node().op, std::move(args), std::move(types));
@@ -97,6 +106,10 @@ ValueId Vjp::zeros(const std::vector<SymExpr>& sizes, DType dtype) {
 
 ValueId Vjp::put(std::string_view prim, ValueId self, ValueId index, ValueId src,
                  std::int64_t dim) {
+  if (device() != "cpu") {
+    fail("elements are put in places on a device");
+    return self;
+  }
   return emit(prim, {passes::arg("self", passes::value_argument(self)),
                      passes::arg("index", passes::value_argument(index)),
                      passes::arg("src", passes::value_argument(src)), passes::arg("dim", dim)});

@@ -80,7 +80,8 @@ class Vjp : public passes::Decomposition {
   }
   ValueId zeros(const std::vector<SymExpr>& sizes, DType dtype);
   ValueId zeros_like(ValueId x) { return zeros(sizes(x), dtype_of(x)); }
-  /// A scatter prim along `dim`.
+  /// A scatter prim along `dim`. Of a GPU's threads one would have to do it all: there it fails,
+  /// and torch is asked.
   ValueId put(std::string_view prim, ValueId self, ValueId index, ValueId src, std::int64_t dim);
   /// `terms` added up at the places of `index` along `dim`, in a tensor of `sizes`.
   ValueId add_at(const std::vector<SymExpr>& sizes, ValueId index, ValueId terms, std::int64_t dim);
@@ -92,6 +93,10 @@ class Vjp : public passes::Decomposition {
   /// The same for a reduction's result, whose dims stayed as ones if it `keeps` them.
   ValueId spread_back(ValueId x, const std::vector<SymExpr>& sizes,
                       const std::vector<std::int64_t>& dims, bool keeps);
+
+  /// A node of an op of torch's that no rule knows, with results of these types.
+  std::vector<ValueId> emit_as(std::string_view op, std::vector<NamedArgument> args,
+                               std::vector<TensorType> types);
 
   // Ops that run subgraphs.
   /// What an argument names; the node's op is one that runs subgraphs.

@@ -35,7 +35,7 @@ Lookup EntryTable::lookup(python::Frame& frame, bool) {
   if (segment == nullptr) return lookup;
   auto bridge = torch::TensorBridge::get();
   if (!bridge || *bridge == nullptr) return lookup;
-  const auto autocast = torch::autocast_dtype();
+  const auto autocast = torch::autocast_state();
   for (const auto& entry : segment->entries) {
     if (entry->replaced || entry->autocast != autocast) continue;
     GuardCheck check(entry->interface, entry->live, frame, **bridge);
@@ -81,7 +81,7 @@ EntryId EntryTable::captured(record::CapturedSegment captured) {
   auto entry = std::make_unique<Entry>();
   entry->interface = interface;
   entry->nodes = captured.graph.nodes.size();
-  entry->autocast = torch::autocast_dtype();
+  entry->autocast = torch::autocast_state();
   entry->live = std::move(captured.live);
   segment.entries.push_back(std::move(entry));
   return interface.id;

@@ -9,6 +9,7 @@
 #include "capture/segment_client.h"
 #include "capture/segment_start.h"
 #include "guards/guard_check.h"
+#include "torch/autocast.h"
 
 namespace penstock::capture {
 
@@ -50,7 +51,7 @@ class EntryTable : public SegmentClient {
     std::int64_t calls = 1;
     std::size_t nodes = 0;
     bool replaced = false;  ///< a later one stands for it; kept for its count
-    std::optional<DType> autocast;
+    std::optional<torch::Autocast> autocast;
   };
   struct Segment {
     SegmentStart start;

@@ -128,7 +128,7 @@ inline bool conducts_all(const Region& region) {
 /// them gets calls, which would be cast once more.
 inline bool knows_ops() {
   return torch::ops_run_plainly() ||
-         (torch::region_backend() == nullptr && torch::autocast_dtype().has_value());
+         (torch::region_backend() == nullptr && torch::autocast_state().has_value());
 }
 
 /// What the walker remembers of a code object.

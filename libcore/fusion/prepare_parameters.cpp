@@ -5,7 +5,9 @@
 // positions. Its results move out of the arena into memory that stays between runs, and the
 // executor runs the kernel only when an address or a version among what it reads has changed.
 //
-// A graph that writes a parameter itself reads it anew each time. Memory stays small: a result is
+// A graph that writes a parameter itself reads it anew each time, and so does one of a training
+// step on a GPU, where an optimizer writes between two runs: what may have to be prepared again
+// cannot be launched as one graph with the rest. Memory stays small: a result is
 // kept only if it is no larger than what it is computed from, or small anyhow.
 #include <algorithm>
 #include <map>
@@ -49,7 +51,8 @@ class Preparation {
         InputKind kind = program_.interface.inputs[buffer.index].kind;
         bool parameter = kind == InputKind::parameter || kind == InputKind::buffer ||
                          kind == InputKind::constant;
-        return parameter && !writers_.contains(id);
+        bool changes = is_of_step_ && kind != InputKind::constant;
+        return parameter && !changes && !writers_.contains(id);
       }
       case Buffer::Kind::constant:
       case Buffer::Kind::prepared:
@@ -85,6 +88,8 @@ class Preparation {
   }
 
   LoopProgram& program_;
+  bool is_of_step_ =
+      program_.device != "cpu" && program_.interface.training.role != GraphRole::inference;
   std::map<BufferId, int> writers_;  ///< steps that write a buffer; an output counts as one more
   std::int64_t end_ = 0;
 };

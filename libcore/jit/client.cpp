@@ -105,10 +105,9 @@ void trace_recording(PassTrace& trace, const Interface& interface,
 }
 
 /// A value that is not in the memory that kernels work on: whatever its sizes, no entry can compute
-/// it. Gradients are not computed on a GPU.
-const Value* value_elsewhere(const Graph& graph, bool gradients) {
-  if (const auto device = device_of(graph); device && !(gradients && is_gpu(*device)))
-    return nullptr;
+/// it.
+const Value* value_elsewhere(const Graph& graph) {
+  if (device_of(graph)) return nullptr;
   const auto found = std::find_if(graph.values.begin(), graph.values.end(),
                                   [](const Value& value) { return value.type.device != "cpu"; });
   return found == graph.values.end() ? nullptr : &*found;
@@ -134,7 +133,7 @@ JitClient::JitClient(GraphCompiler& compiler, capture::EventSink& sink, VerdictM
 // -- calls
 
 Entry::Surroundings JitClient::surroundings() const {
-  return {torch::region_backend(), backend_age_, torch::autocast_dtype(), python::code_exchanges()};
+  return {torch::region_backend(), backend_age_, torch::autocast_state(), python::code_exchanges()};
 }
 
 bool JitClient::is_tried(const Entry& entry) const {
@@ -446,7 +445,7 @@ void JitClient::install(Segment& segment, CapturedSegment recorded, EntryCount& 
     say({Code::PS0504, (*entry)->why_not, {}, {}, {}, Severity::note}, interface, false);
   } else if (was_refused(**entry, recorded.graph)) {
     refuse(**entry);
-  } else if (const Value* value = value_elsewhere(recorded.graph, gradients); value != nullptr) {
+  } else if (const Value* value = value_elsewhere(recorded.graph); value != nullptr) {
     (*entry)->why_not = value->name + " is on the device " + value->type.device;
     // A tensor on meta has no data, so that there is nothing to compile and nothing to tell the
     // user.

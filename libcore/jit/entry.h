@@ -15,6 +15,7 @@
 #include "jit/gate/entry_count.h"
 #include "jit/gate/gate.h"
 #include "jit/restore/restore.h"
+#include "torch/autocast.h"
 
 namespace penstock::jit {
 
@@ -80,7 +81,7 @@ class Entry {
   struct Surroundings {
     PyObject* backend = nullptr;  ///< the function of the program's that compiles graphs, or null
     int age = 0;                  ///< how often that was asked to forget what it made
-    std::optional<DType> autocast;
+    std::optional<torch::Autocast> autocast;
     std::uint64_t code_exchanges = 0;  ///< how many functions were given other code so far
   };
   /// True where the entry was recorded: what a function made before it was asked to forget serves
@@ -130,7 +131,7 @@ class Entry {
   Interface interface_;
   python::PyRef backend_;
   int age_ = 0;
-  std::optional<DType> autocast_;
+  std::optional<torch::Autocast> autocast_;
   std::uint64_t code_exchanges_ = 0;
   guards::LiveTable live_;
   std::unique_ptr<guards::GuardProgram> guards_;

@@ -139,6 +139,12 @@ Result<std::unique_ptr<Executor>> PipelineCompiler::compile(Graph graph) {
   return compile_own(std::move(graph));
 }
 
+/// Code for a graph's GPU is made for what that runs.
+void PipelineCompiler::make_code_for(const Graph& graph) {
+  const std::string device = device_of(graph).value_or("cpu");
+  if (is_gpu(device)) options_.codegen.gpus = {device_target(device)};
+}
+
 /// Our own code, with the graph at hand for back ends.
 Result<std::unique_ptr<Executor>> PipelineCompiler::compile_offered(Graph graph) {
   const TrimmedHeap trimmed(graph);
@@ -174,8 +180,7 @@ Result<std::unique_ptr<Executor>> PipelineCompiler::compile_own(Graph graph) {
   const TrimmedHeap trimmed(graph);
   auto plan = plan_outputs(graph);
   if (!plan) return tl::unexpected(plan.error());
-  const std::string device = device_of(graph).value_or("cpu");
-  if (is_gpu(device)) options_.codegen.gpus = {device_target(device)};
+  make_code_for(graph);
   auto bundle = pipeline::compile(std::move(graph), options_, code_, trace_);
   trimmed.give_back_pages();
   if (!bundle) return tl::unexpected(bundle.error());
@@ -195,6 +200,7 @@ Result<std::unique_ptr<Executor>> PipelineCompiler::compile_gradients(
   if (!stages) return compile_stage(std::move(graph), std::move(gate), std::move(trial));
   FirstStage front;
   front.draws = draws_numbers(stages->first);
+  front.gpu = gpu_index(device_of(stages->first).value_or("cpu"));
   Graph whole = stages->first;
   const auto planned = plan_outputs(whole);
   if (!planned) return tl::unexpected(planned.error());
@@ -223,6 +229,7 @@ Result<std::unique_ptr<Executor>> PipelineCompiler::compile_stage(
   auto tracked = track_outputs(graph, *plan, captured);
   if (!tracked) return tl::unexpected(tracked.error());
   parts.tracked = std::move(*tracked);
+  parts.device = device_of(graph).value_or("cpu");
   parts.name = node_name(*plan, captured);
   auto recorded = autodiff::mark_constants(graph);
   if (!recorded) return tl::unexpected(recorded.error());
@@ -232,6 +239,7 @@ Result<std::unique_ptr<Executor>> PipelineCompiler::compile_stage(
     return failure(Code::PS0504, "an output that requires grad leads to another one");
   if (paths.count_parts() > 1)
     return failure(Code::PS0504, "outputs that require grad have nothing but inputs in common");
+  make_code_for(graph);
   auto bundles = pipeline::compile_training(std::move(graph), options_, code_, trace_);
   if (is_large(parts.recorded)) {
     heap::give_back_file_pages();

@@ -35,6 +35,7 @@ class PipelineCompiler final : public GraphCompiler {
   void give_back_memory() override;
 
  private:
+  void make_code_for(const Graph& graph);
   Result<std::unique_ptr<Executor>> compile_own(Graph graph);
   Result<std::unique_ptr<Executor>> compile_offered(Graph graph);
   Result<std::unique_ptr<Executor>> compile_stage(Graph graph, std::shared_ptr<Gate> gate,

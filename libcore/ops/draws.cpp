@@ -27,4 +27,17 @@ bool draws(const Node& node) {
   return is_given(node, "dropout_p");  // attention
 }
 
+bool draws_unsaid(const Graph& graph, const Node& node) {
+  const OpFacts* op = find_op(node.op);
+  const bool says =
+      op == nullptr || op->id == OpId::dropout_default || op->id == OpId::native_dropout_default;
+  if (says || !draws(node)) return false;
+  bool there = false;
+  const auto look = [&](ValueId id) {
+    there = there || (id < graph.values.size() && graph.values[id].type.device != "cpu");
+  };
+  for (const NamedArgument& argument : node.args) for_each_value(argument.value, look);
+  return there;
+}
+
 }  // namespace penstock::ops

@@ -73,6 +73,7 @@ class Lowering {
       : rewrite_(std::move(graph)), functional_(functional) {
     rewrite_.keep_whole(keeps);
     rewrite_.keep_nodes(std::move(keeps_node));
+    if (keeps != nullptr) rewrite_.let_reductions_wait();
   }
 
   Result<Graph> run() {

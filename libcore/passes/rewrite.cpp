@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "ir/call_location.h"
+#include "ir/device.h"
 #include "ops/op.h"
 #include "passes/complex_moves.h"
 
@@ -86,6 +87,9 @@ void Rewrite::keep_inferred(Node node) {
         TensorType& type = graph_.values[node.results[i]].type;
         // What torch gave under another default dtype is not what the rule says.
         if (!op->is_prim()) (*types)[i].dtype = type.dtype;
+        // A device without a number was the one that was current then.
+        if (is_gpu((*types)[i].device) && gpu_index((*types)[i].device) < 0)
+          (*types)[i].device = type.device;
         type = std::move((*types)[i]);
       }
     }

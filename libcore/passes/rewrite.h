@@ -70,6 +70,10 @@ class Rewrite {
   /// Whether derivatives of the graph are still to be made.
   bool before_derivatives() const { return keeps_whole_ != nullptr; }
   bool keeps_whole(std::string_view op) const { return before_derivatives() && keeps_whole_(op); }
+  /// Reductions that would leave a GPU idle wait for hand_over_reductions, which comes behind
+  /// derivatives.
+  void let_reductions_wait() { reductions_wait_ = true; }
+  bool reductions_wait() const { return reductions_wait_; }
   /// Says which nodes stay whole for whoever gets the graph; empty: none.
   void keep_nodes(KeepsNode keeps) { keeps_node_ = std::move(keeps); }
   bool keeps_whole(const Node& node) const {
@@ -101,6 +105,7 @@ class Rewrite {
   std::int32_t call_ = -1;
   KeepsWhole keeps_whole_ = nullptr;
   KeepsNode keeps_node_;
+  bool reductions_wait_ = false;
   std::optional<Diagnostic> error_;
 };
 

@@ -25,11 +25,12 @@ void Context::guard_grad_mode() {
 void Context::guard_autocast() {
   PyObject* module = PyDict_GetItemString(PyImport_GetModuleDict(), "torch._C");
   const SourceId holder = walk_.recorder.guards().source(SourceKind::module, kNoSource, "torch._C");
+  const char* device = torch::cast_device_name(autocast_->device);
   for (const char* name : {"is_autocast_enabled", "get_autocast_dtype"}) {
     const PyRef function = PyRef::steal(PyObject_GetAttrString(module, name));
     const PyRef answer =
-        function ? PyRef::steal(PyObject_CallFunction(function.get(), "s", "cpu")) : PyRef();
-    PyRef asked = PyRef::steal(Py_BuildValue("((s)())", "cpu"));
+        function ? PyRef::steal(PyObject_CallFunction(function.get(), "s", device)) : PyRef();
+    PyRef asked = PyRef::steal(Py_BuildValue("((s)())", device));
     auto literal = answer && asked ? python::literal_of(answer.get()) : std::nullopt;
     if (!literal) {
       PyErr_Clear();

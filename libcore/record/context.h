@@ -30,8 +30,8 @@ class Context {
   Context(Walk& walk, bool runs);
 
   void guard_grad_mode();
-  /// What ops are cast to where the segment runs; nothing: they are not.
-  std::optional<DType> autocast() const { return autocast_; }
+  /// How ops are cast where the segment runs; nothing: they are not.
+  std::optional<torch::Autocast> autocast() const { return autocast_; }
   /// A region of autocasting is about to begin (1) or to end (-1). False: it did not begin here.
   bool nests_autocast(int step);
   /// Where the outermost region began that the segment leaves open, if there is one.
@@ -71,7 +71,7 @@ class Context {
   Walk& walk_;
   std::vector<OpenContext> variables_;
   bool runs_;
-  std::optional<DType> autocast_ = torch::autocast_dtype();
+  std::optional<torch::Autocast> autocast_ = torch::autocast_state();
   int autocast_depth_ = 0;     ///< regions that began here and have not ended
   RaisePlace autocast_began_;  ///< the first of them, in the segment's own frame
   bool grad_guarded_ = false;

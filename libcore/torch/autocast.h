@@ -2,6 +2,7 @@
 
 #include <Python.h>
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -10,28 +11,35 @@
 #include "ir/dtype.h"
 #include "torch/state.h"
 
-// torch.autocast on the CPU: inside of it, a thread's calls of some ops convert their arguments
+// torch.autocast: inside of it, a thread's calls of some ops convert their arguments on one device
 // first (ATen/autocast_mode.cpp).
 namespace penstock::torch {
 
-/// The dtype that this thread's ops are cast to, where autocasting on the CPU is all that keeps
-/// them from running plainly (torch/state.h): bfloat16 or float16. Nothing otherwise. A few
-/// nanoseconds where ops run plainly. Needs the GIL, and torch imported.
-std::optional<DType> autocast_dtype();
+/// What a thread's ops are cast to, and where.
+struct Autocast {
+  DType dtype;  ///< bfloat16 or float16
+  CastDevice device;
+  bool operator==(const Autocast&) const = default;
+};
+
+/// How this thread's ops are cast, where that is all that keeps them from running plainly
+/// (torch/state.h). Nothing otherwise. A few nanoseconds where ops run plainly. Needs the GIL, and
+/// torch imported.
+std::optional<Autocast> autocast_state();
 
 /// While it lives, ops of this thread do what their names say, though autocasting is on: what a
 /// graph runs has its conversions in it. Does nothing where it is off.
 class WithoutAutocast {
  public:
-  WithoutAutocast() : was_on_(turn_autocast_off()) {}
+  WithoutAutocast() : were_on_(turn_autocast_off()) {}
   ~WithoutAutocast() {
-    if (was_on_) turn_autocast_on();
+    if (were_on_ != 0) turn_autocast_on(were_on_);
   }
   WithoutAutocast(const WithoutAutocast&) = delete;
   WithoutAutocast& operator=(const WithoutAutocast&) = delete;
 
  private:
-  bool was_on_;
+  unsigned were_on_;  ///< devices
 };
 
 /// What autocasting does to the floating arguments of an op; those of float64 stay as they are.
@@ -47,10 +55,10 @@ enum class CastPolicy : std::uint8_t {
 class CastPolicies {
  public:
   /// `op` as torch's dispatcher spells it: "aten::add.Tensor".
-  CastPolicy of(const std::string& op);
+  CastPolicy of(const std::string& op, CastDevice device);
 
  private:
-  std::unordered_map<std::string, CastPolicy> known_;
+  std::array<std::unordered_map<std::string, CastPolicy>, 2> known_;  ///< by device
 };
 
 }  // namespace penstock::torch

@@ -4,10 +4,14 @@ namespace penstock::torch {
 
 using python::PyRef;
 
-PyRef default_generator() {
-  PyObject* torch = PyDict_GetItemString(PyImport_GetModuleDict(), "torch");
-  PyRef generator =
-      torch == nullptr ? PyRef() : PyRef::steal(PyObject_GetAttrString(torch, "default_generator"));
+PyRef default_generator(int gpu) {
+  PyObject* torch =
+      PyDict_GetItemString(PyImport_GetModuleDict(), gpu < 0 ? "torch" : "torch.cuda");
+  PyRef generator = torch == nullptr
+                        ? PyRef()
+                        : PyRef::steal(PyObject_GetAttrString(
+                              torch, gpu < 0 ? "default_generator" : "default_generators"));
+  if (generator && gpu >= 0) generator = PyRef::steal(PySequence_GetItem(generator.get(), gpu));
   if (!generator) PyErr_Clear();
   return generator;
 }

@@ -23,6 +23,7 @@ constexpr std::string_view kKeys[] = {
     "AutogradCUDA",
     "ADInplaceOrView",
     "AutocastCPU",
+    "AutocastCUDA",
     "BackendSelect",
     "CompositeImplicitAutograd",
     "CompositeExplicitAutograd",

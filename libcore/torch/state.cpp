@@ -27,7 +27,8 @@ struct StateAbi {
   void* core = nullptr;        ///< libc10: local_keys() finds each thread's record in it
   LocalKeys inference_keys{};  ///< what inference mode alone sets
   LocalKeys backward_keys{};   ///< and what the engine sets around a node of Python's
-  LocalKeys autocast_keys{};   ///< the bits that autocasting on the CPU changes; zeros: not known
+  /// By CastDevice: the bits that autocasting there changes; zeros: not known.
+  std::array<LocalKeys, 2> autocast_keys{};
 };
 
 PyObject* imported_torch() {
@@ -61,23 +62,27 @@ LocalKeys differences(const LocalKeys& a, const LocalKeys& b) {
   return {a[0] ^ b[0], a[1] ^ b[1]};
 }
 
+constexpr std::array kCastDevices = {CastDevice::cpu, CastDevice::gpu};
+
 /// Turns autocasting on or off for a moment to see which keys that changes.
-void learn_autocast_keys(StateAbi& abi, PyObject* torch) {
+void learn_autocast_keys(StateAbi& abi, PyObject* torch, CastDevice device) {
   const LocalKeys* keys = local_keys(abi);
   if (keys == nullptr) return;
-  const PyRef was = PyRef::steal(PyObject_CallMethod(torch, "is_autocast_enabled", "s", "cpu"));
+  const char* name = cast_device_name(device);
+  const PyRef was = PyRef::steal(PyObject_CallMethod(torch, "is_autocast_enabled", "s", name));
   const LocalKeys before = *keys;
   const PyRef turned =
-      was ? PyRef::steal(PyObject_CallMethod(torch, "set_autocast_enabled", "sO", "cpu",
+      was ? PyRef::steal(PyObject_CallMethod(torch, "set_autocast_enabled", "sO", name,
                                              was.get() == Py_True ? Py_False : Py_True))
           : PyRef();
   const LocalKeys meanwhile = *keys;
   const PyRef back =
       turned
-          ? PyRef::steal(PyObject_CallMethod(torch, "set_autocast_enabled", "sO", "cpu", was.get()))
+          ? PyRef::steal(PyObject_CallMethod(torch, "set_autocast_enabled", "sO", name, was.get()))
           : PyRef();
   PyErr_Clear();
-  if (back && *keys == before) abi.autocast_keys = differences(before, meanwhile);
+  if (back && *keys == before)
+    abi.autocast_keys[static_cast<std::size_t>(device)] = differences(before, meanwhile);
 }
 
 template <class Function>
@@ -95,7 +100,7 @@ StateAbi load(PyObject* torch) {
   if (abi.core != nullptr) {
     find(abi.core, abi.inference_mode, "_ZN3c1013InferenceMode10is_enabledEv");
     learn_inference_keys(abi, torch);
-    learn_autocast_keys(abi, torch);
+    for (const CastDevice device : kCastDevices) learn_autocast_keys(abi, torch, device);
   }
   return abi;
 }
@@ -145,31 +150,48 @@ bool ops_run_plainly() {
   return abi->inference_mode() && *keys == abi->inference_keys;
 }
 
-bool autocasts_on_cpu() {
+const char* cast_device_name(CastDevice device) {
+  return device == CastDevice::cpu ? "cpu" : "cuda";
+}
+
+std::optional<CastDevice> autocasting_device() {
   const StateAbi* abi = state_abi();
-  if (abi == nullptr || abi->function_modes == nullptr || abi->inference_mode == nullptr ||
-      abi->autocast_keys == LocalKeys{})
-    return false;
+  if (abi == nullptr || abi->function_modes == nullptr || abi->inference_mode == nullptr)
+    return std::nullopt;
   const LocalKeys* keys = local_keys(*abi);
-  if (keys == nullptr || abi->function_modes() != 0 || ops_are_overridden()) return false;
-  const LocalKeys rest = differences(*keys, abi->autocast_keys);
-  return rest == LocalKeys{} || (abi->inference_mode() && rest == abi->inference_keys);
+  if (keys == nullptr || *keys == LocalKeys{} || abi->function_modes() != 0 || ops_are_overridden())
+    return std::nullopt;
+  for (const CastDevice device : kCastDevices) {
+    const LocalKeys& own = abi->autocast_keys[static_cast<std::size_t>(device)];
+    const LocalKeys rest = differences(*keys, own);
+    if (own != LocalKeys{} &&
+        (rest == LocalKeys{} || (abi->inference_mode() && rest == abi->inference_keys)))
+      return device;
+  }
+  return std::nullopt;
 }
 
-bool turn_autocast_off() {
+unsigned turn_autocast_off() {
   const StateAbi* abi = state_abi();
   LocalKeys* keys = abi == nullptr ? nullptr : local_keys(*abi);
-  if (keys == nullptr || abi->autocast_keys == LocalKeys{}) return false;
-  const auto& [first, second] = abi->autocast_keys;
-  if (((*keys)[0] & first) != first || ((*keys)[1] & second) != second) return false;
-  *keys = differences(*keys, abi->autocast_keys);
-  return true;
+  unsigned devices = 0;
+  for (std::size_t i = 0; keys != nullptr && i < abi->autocast_keys.size(); ++i) {
+    const auto& [first, second] = abi->autocast_keys[i];
+    if (abi->autocast_keys[i] == LocalKeys{} || ((*keys)[0] & first) != first ||
+        ((*keys)[1] & second) != second)
+      continue;
+    *keys = differences(*keys, abi->autocast_keys[i]);
+    devices |= 1U << i;
+  }
+  return devices;
 }
 
-void turn_autocast_on() {
+void turn_autocast_on(unsigned devices) {
   const StateAbi* abi = state_abi();
   LocalKeys* keys = abi == nullptr ? nullptr : local_keys(*abi);
-  if (keys != nullptr) *keys = differences(*keys, abi->autocast_keys);
+  for (std::size_t i = 0; keys != nullptr && i < abi->autocast_keys.size(); ++i) {
+    if ((devices >> i & 1U) != 0) *keys = differences(*keys, abi->autocast_keys[i]);
+  }
 }
 
 bool deterministic_algorithms() {

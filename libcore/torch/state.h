@@ -2,6 +2,9 @@
 
 #include <Python.h>
 
+#include <cstdint>
+#include <optional>
+
 namespace penstock::torch {
 
 /// torch.is_grad_enabled() of this thread: through torch's C ABI (2 ns), else by calling it. True
@@ -22,13 +25,17 @@ bool inference_mode();
 /// GIL, and torch imported.
 bool ops_run_plainly();
 
-/// True if autocasting on the CPU is on in this thread, and nothing else changes what ops do
-/// (torch/autocast.h). Needs the GIL, and torch imported.
-bool autocasts_on_cpu();
-/// Turns autocasting on the CPU off in this thread's record alone, whatever else is on: torch is
-/// not told. False: it is off. What was turned off is to be turned on again.
-bool turn_autocast_off();
-void turn_autocast_on();
+/// Whose ops are autocast (torch/autocast.h).
+enum class CastDevice : std::uint8_t { cpu, gpu };
+/// As torch.autocast calls it.
+const char* cast_device_name(CastDevice device);
+/// The device on which autocasting is on in this thread, where nothing else changes what ops do;
+/// nothing where none is, or both are. Needs the GIL, and torch imported.
+std::optional<CastDevice> autocasting_device();
+/// Turns autocasting off in this thread's record alone, whatever else is on: torch is not told.
+/// What was turned off, as the bits of the devices, is to be turned on again.
+unsigned turn_autocast_off();
+void turn_autocast_on(unsigned devices);
 
 /// torch.are_deterministic_algorithms_enabled(); false while torch is not imported.
 bool deterministic_algorithms();

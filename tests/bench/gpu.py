@@ -1,6 +1,7 @@
 """Models on an NVIDIA GPU under penstock, beside eager PyTorch and torch.compile: gpu [NAME]… [--modes A,B] [--rounds N] [--json FILE] [--kernels]
 
-A mode is eager, one of torch.compile's, penstock, or penstock@DIR: another build of it, in the folder DIR. Every mode of a row runs in a process of its own, the modes in turns, round after round. Prints one JSON object a row:
+A mode is eager, one of torch.compile's, penstock, penstock-ungated (whose entries are all used), or penstock@DIR: another build of it, in
+the folder DIR. Every mode of a row runs in a process of its own, the modes in turns, round after round. Prints one JSON object a row:
 microseconds of one call and the wait for it ("latency"), of one of many calls back to back ("steady"), of the CPU until a call
 returns while the GPU is idle ("cpu"), and seconds of the first call ("cold"), by mode, the medians of the rounds. --json adds the
 row to a file of such lines. --kernels prints what each mode runs on the GPU in one call instead: calls, microseconds and name of
@@ -152,7 +153,30 @@ def resnet50(batch, half):
     return make
 
 
+def trained(make):
+    """A row of which a call is a step of training: the model, forward and backward, and an optimizer."""
+    def make_model(torch, nn):
+        model, arguments = make(torch, nn)
+        return model.train(), arguments
+
+    return make_model
+
+
+def step_of(torch, model, call):
+    optimizer = torch.optim.SGD(model.parameters(), 1e-4, momentum=0.9)
+
+    def step(*arguments):
+        optimizer.zero_grad()
+        loss = call(*arguments).float().square().mean()
+        loss.backward()
+        optimizer.step()
+        return loss.detach()
+
+    return step
+
+
 ROWS = {"mlp": mlp, "pointwise": pointwise, "softmax": softmax, "layers4": layers4, "bert": bert, "gpt2": gpt2, "vit": vit, "resnet50": resnet50(32, True), "resnet50_b8": resnet50(8, True), "resnet50_tf32": resnet50(32, False), "resnet50_b8_tf32": resnet50(8, False), "decode512": decode(512), "decode4096": decode(4096)}
+TRAINED = {"layers4_train": trained(layers4), "bert_train": trained(bert), "resnet50_train": trained(resnet50(32, True))}
 
 
 # -- one mode of one row
@@ -173,9 +197,11 @@ def measure(row, mode, listed):
     from torch import nn
 
     torch.manual_seed(0)
-    function, arguments = ROWS[row](torch, nn)
+    function, arguments = (ROWS | TRAINED)[row](torch, nn)
     call = function if mode == "eager" or mode.startswith("penstock") else torch.compile(function, mode=mode)
-    with torch.no_grad():
+    if row in TRAINED:
+        call = step_of(torch, function, call)
+    with torch.set_grad_enabled(row in TRAINED):
         begin = time.perf_counter()
         result = call(*arguments)
         torch.cuda.synchronize()
@@ -209,7 +235,8 @@ def run(row, mode, store, listed=False):
         tool = os.path.join(build, "tools", "penstock-run")
         # Builds know nothing of each other's verdicts.
         own_store = os.path.join(store, build.strip("/").replace("/", "_"))
-        command = [tool, f"--python={sys.executable}", f"--store={own_store}", *own]
+        ungated = ["--deterministic"] if mode.startswith("penstock-ungated") else []
+        command = [tool, f"--python={sys.executable}", f"--store={own_store}", *ungated, *own]
     else:
         command = [sys.executable, *own]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
@@ -236,7 +263,7 @@ def main():
         print("gpu: skipped, there is no GPU")
         return 77
     with tempfile.TemporaryDirectory() as store:
-        for row in given.names or ROWS:
+        for row in given.names or ROWS | TRAINED:
             for mode in given.modes.split(",") if given.kernels else ():
                 seen = run(row, mode, store, True)
                 print(f"{row} {mode} {seen.get('gpu', seen)}", *(f"{count:8.1f} {time:9.1f}  {name}" for count, time, name in seen.get("kernels", ())), sep="\n", flush=True)

@@ -3,6 +3,7 @@
 #include <numeric>
 
 #include "autodiff/vjp.h"
+#include "passes/core_passes.h"
 
 namespace penstock::autodiff {
 
@@ -111,6 +112,13 @@ ValueId reached_image(Vjp& d, ValueId image, ValueId g, ValueId weight, const Ge
   return image;
 }
 
+/// Gradients lie as their operands do where these have no gaps.
+TensorType gradient_type(const TensorType& of) {
+  TensorType type = dense(of);
+  if (passes::dense_order(of)) type.strides = of.strides;
+  return type;
+}
+
 /// The gradient of a convolution's weight, which has the sizes of `weight`.
 ValueId weight_gradient(Vjp& d, ValueId image, ValueId g, ValueId weight,
                         const Geometry& geometry) {
@@ -131,6 +139,40 @@ ValueId weight_gradient(Vjp& d, ValueId image, ValueId g, ValueId weight,
   return d.permute(sums, turned);
 }
 
+/// On a GPU torch's op for all three gradients: its library has kernels for each.
+void convolved_on_device(Vjp& d, ValueId g, ValueId input, ValueId weight, const Geometry& geometry,
+                         std::size_t dims) {
+  const SymExpr channels = d.sizes(g)[1];
+  const bool biased = d.needs("bias");
+  std::vector<SymExpr> more = d.integers("output_padding");
+  if (more.size() != dims) more.assign(dims, more.empty() ? SymExpr(0) : more.front());
+  Argument::Sequence wanted{Argument::Sequence::Kind::list, {}};
+  for (const bool one : {d.needs("input"), d.needs("weight"), biased})
+    wanted.items.emplace_back(one);
+  TensorType bias = d.type(weight);
+  bias.sizes = {channels};
+  bias.strides = {SymExpr(1)};
+  const std::vector<ValueId> made =
+      d.emit_as("aten.convolution_backward.default",
+                {passes::arg("grad_output", passes::value_argument(g)),
+                 passes::arg("input", passes::value_argument(input)),
+                 passes::arg("weight", passes::value_argument(weight)),
+                 passes::arg("bias_sizes",
+                             biased ? passes::list_of(std::vector<SymExpr>{channels}) : Argument()),
+                 passes::arg("stride", passes::list_of(geometry.stride)),
+                 passes::arg("padding", passes::list_of(geometry.padding)),
+                 passes::arg("dilation", passes::list_of(geometry.dilation)),
+                 passes::arg("transposed", geometry.transposed),
+                 passes::arg("output_padding", passes::list_of(more)),
+                 passes::arg("groups", passes::Decomposition::integer_argument(geometry.groups)),
+                 passes::arg("output_mask", std::move(wanted))},
+                {gradient_type(d.type(input)), gradient_type(d.type(weight)), bias});
+  if (made.size() != 3) return;
+  d.give("input", made[0]);
+  d.give("weight", made[1]);
+  if (biased) d.give("bias", made[2]);
+}
+
 }  // namespace
 
 void convolved(Vjp& d) {
@@ -142,6 +184,8 @@ void convolved(Vjp& d) {
                           per_dim(d, "dilation", dims), d.integer("groups", 1),
                           d.boolean("transposed", false)};
   const ValueId g = d.tangent();
+  if (d.failed()) return;
+  if (d.device() != "cpu") return convolved_on_device(d, g, input, weight, geometry, dims);
   const std::vector<SymExpr> none(dims, SymExpr(0));
   if (d.needs("input")) {
     d.give("input", geometry.transposed ? convolution(d, g, weight, geometry, false, none)

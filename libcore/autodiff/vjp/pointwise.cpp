@@ -94,6 +94,19 @@ void error_function(Vjp& d) {
   d.give("self", d.mul(d.mul(bell, factor), d.tangent()));
 }
 
+/// native_dropout: its second result says what it kept.
+void dropped(Vjp& d) {
+  const Argument* train = d.find("train");
+  const auto* drops = train == nullptr ? nullptr : train->as<bool>();
+  if (drops == nullptr) return d.fail("it does not say whether it drops");
+  const double p = d.real("p", 0.5);
+  const double scale = !*drops ? 1 : p == 1 ? 0 : 1 / (1 - p);
+  const ValueId g = d.wide(d.tangent());
+  if (d.failed()) return;
+  const ValueId kept = d.convert(d.output(1), d.dtype_of(g));
+  d.give("input", d.mul(d.mul(g, kept), scale));
+}
+
 void addition(Vjp& d) {
   const ValueId g = d.tangent();
   d.give("self", g);

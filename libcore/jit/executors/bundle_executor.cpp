@@ -113,11 +113,6 @@ class KernelTimer {
   Clock::time_point begin_;
 };
 
-Diagnostic take_error(std::string what) {
-  PyErr_Clear();
-  return Diagnostic{Code::PS0505, std::move(what), {}, {}, {}, Severity::warning};
-}
-
 /// Lets go of what only the entry needs, which keeps it too: megabytes for a deep tree of modules.
 void forget_recording(Interface& interface) {
   interface.sources = {};
@@ -151,6 +146,11 @@ bool may_fail_behind_draw(const KernelBundle& bundle) {
 }
 
 }  // namespace
+
+Diagnostic BundleExecutor::python_failure(std::string what) {
+  PyErr_Clear();
+  return Diagnostic{Code::PS0505, std::move(what), {}, {}, {}, Severity::warning};
+}
 
 BundleExecutor::BundleExecutor(const torch::TensorBridge& bridge,
                                std::shared_ptr<ContentVersions> versions)
@@ -324,7 +324,8 @@ void BundleExecutor::find_written(const KernelBundle& bundle) {
 /// Copies what the run writes and draws from, where it may fail behind that: kernels write what the
 /// caller has when no call of a library can fail any more, calls of torch may stand behind those.
 Result<void> BundleExecutor::keep_written() {
-  if (keeps_generator_) generator_before_ = torch::generator_state(torch::default_generator());
+  if (keeps_generator_)
+    generator_before_ = torch::generator_state(torch::default_generator(device_index_));
   if (!keeps_inputs_) return {};
   for (const std::int32_t input : written_) {
     auto copy = fallback_.copy_of(inputs_[input].object);
@@ -346,7 +347,7 @@ Result<void> BundleExecutor::run_kernels(std::span<const InputValue> inputs, boo
   }
   if (done) return {};
   if (generator_before)
-    torch::set_generator_state(torch::default_generator(), generator_before.get());
+    torch::set_generator_state(torch::default_generator(device_index_), generator_before.get());
   // Torch itself raises the error for an index out of range: that is no failure of the entry.
   if (done.error().code == Code::PS0808) done.error().severity = Severity::note;
   written = false;
@@ -359,103 +360,9 @@ Result<void> BundleExecutor::run_kernels(std::span<const InputValue> inputs, boo
   return done;
 }
 
-/// The kernels' result in memory of its own, laid out otherwise than they left it or copied from
-/// memory that is not the program's to write.
-PyRef BundleExecutor::copied_tensor(std::size_t index) {
-  const OutputTensor& result = results_[index];
-  const TensorLayout& layout = made_layouts_[index];
-  if (!std::ranges::equal(layout.sizes(), result.sizes)) {
-    PyErr_SetString(PyExc_SystemError, "penstock: an output has other sizes than were recorded");
-    return {};
-  }
-  const auto element = static_cast<std::size_t>(facts(result.dtype).size);
-  const std::size_t before = static_cast<std::size_t>(layout.offset()) * element;
-  const std::size_t bytes = before + static_cast<std::size_t>(layout.extent()) * element;
-  if (device_index_ >= 0) return copied_on_device(index, before, bytes);
-  PooledMemory memory(std::make_shared<runtime::MemoryPool>(0), bytes);
-  if (!memory) {
-    PyErr_NoMemory();
-    return {};
-  }
-  copy_elements({result.data, element, result.sizes, result.strides},
-                static_cast<char*>(memory.data()) + before, layout.strides());
-  return pending_tensor(index, std::move(memory)).make(bridge_);
-}
-
-/// The same on a GPU, where torch copies.
-PyRef BundleExecutor::copied_on_device(std::size_t index, std::size_t before, std::size_t bytes) {
-  const OutputTensor& result = results_[index];
-  const TensorLayout& layout = made_layouts_[index];
-  const PyRef source =
-      fallback_.tensor_over({result.data, result.dtype, result.sizes, result.strides});
-  if (!source) return {};
-  PooledMemory memory(executor_->memory(), bytes);
-  if (!memory) {
-    PyErr_NoMemory();
-    return {};
-  }
-  const runtime::TensorWindow target{static_cast<char*>(memory.data()) + before, result.dtype,
-                                     layout.sizes(), layout.strides()};
-  if (auto copied = fallback_.write(target, source.get()); !copied) {
-    PyErr_SetString(PyExc_SystemError, copied.error().message.c_str());
-    return {};
-  }
-  return pending_tensor(index, std::move(memory)).make(bridge_);
-}
-
-/// The kernels left the tensor as torch is to see it, in memory that is given away.
-bool BundleExecutor::is_own(std::size_t index) const {
-  const OutputTensor& result = results_[index];
-  return result.memory && result.memory.data() == result.data &&
-         made_layouts_[index].offset() == 0 &&
-         made_layouts_[index].lies_as(result.sizes, result.strides);
-}
-
-/// The tensor that owns `memory`; its elements lie as the plan says.
-PendingTensor BundleExecutor::pending_tensor(std::size_t index, PooledMemory memory) const {
-  const TensorLayout& layout = made_layouts_[index];
-  PendingTensor tensor;
-  tensor.view.sizes = layout.sizes();
-  tensor.view.strides = layout.strides();
-  const std::int64_t before = layout.offset() * facts(results_[index].dtype).size;
-  tensor.view.storage_offset = layout.offset();
-  tensor.view.data = static_cast<char*>(memory.data()) + before;
-  tensor.view.storage = memory.data();
-  tensor.view.dtype = facts(results_[index].dtype).torch_scalar_type;
-  tensor.view.device_type = device_index_ < 0 ? 0 : 1;
-  tensor.view.device_index = device_index_;
-  tensor.view.has_version = !torch::inference_mode();
-  tensor.memory = std::move(memory);
-  return tensor;
-}
-
-PyRef BundleExecutor::own_tensor(std::size_t index) {
-  const OutputTensor& result = results_[index];
-  if (device_index_ >= 0 && result.input < 0 && result.output < 0) {
-    PyRef made = fallback_.adopted(result.data);
-    const TensorLayout& layout = made_layouts_[index];
-    torch::TensorView view;  // of torch's result, which may have other sizes than the output
-    if (made && layout.offset() == 0 && layout.lies_as(result.sizes, result.strides) &&
-        bridge_.read(made.get(), view) && std::ranges::equal(view.sizes, layout.sizes()) &&
-        std::ranges::equal(view.strides, layout.strides()))
-      return made;
-  }
-  if (!is_own(index)) return copied_tensor(index);
-  return pending_tensor(index, std::move(results_[index].memory)).make(bridge_);
-}
-
-Result<void> BundleExecutor::make_tensors() {
-  for (std::size_t i = 0; i < made_.size(); ++i) {
-    made_layouts_[i].evaluate(symbols_);
-    made_[i] = own_tensor(i);
-    if (!made_[i]) return tl::unexpected(take_error("an output tensor could not be made"));
-  }
-  return {};
-}
-
 Result<void> BundleExecutor::count_up(std::span<PyObject* const> tensors) {
   if (tensors.empty() || torch::bump_versions(tensors)) return {};
-  return tl::unexpected(take_error("a tensor's version could not be counted up"));
+  return tl::unexpected(python_failure("a tensor's version could not be counted up"));
 }
 
 /// What another output is a view of, too, is made once: torch may see a base in it.
@@ -505,7 +412,7 @@ Result<void> BundleExecutor::make_views(const ExecutorCall& call, bool of_inputs
                                    : made_layouts_[output.made].offset();
       outputs[i] = output_layouts_[i].view_of(base, start);
     }
-    if (!outputs[i]) return tl::unexpected(take_error("a view could not be made"));
+    if (!outputs[i]) return tl::unexpected(python_failure("a view could not be made"));
   }
   return {};
 }
@@ -547,6 +454,9 @@ Result<void> BundleExecutor::execute(const ExecutorCall& call, std::span<PyRef> 
   if (auto counted = count_versions(plan_.input_writes, input); !counted) return counted;
   note_uncounted_writes(call);
   if (observer_ != nullptr) {
+    if (device_index_ >= 0) {
+      if (auto owned = own_others(); !owned) return owned;
+    }
     const auto others = std::span(results_).subspan(own_results_);
     if (auto observed = observer_->ran(call, made_, others); !observed) return observed;
   }

@@ -19,7 +19,8 @@ class RunObserver {
  public:
   virtual ~RunObserver() = default;
   /// `made`: the plan's made tensors, which nobody else holds yet; views of them are taken behind
-  /// it. `others`: the bundle's outputs behind the plan's and the contents of mutated inputs.
+  /// it. `others`: the bundle's outputs behind the plan's and the contents of mutated inputs; on a
+  /// GPU all of them in memory of their own.
   virtual Result<void> ran(const ExecutorCall& call, std::span<const python::PyRef> made,
                            std::span<runtime::OutputTensor> others) = 0;
 };
@@ -50,6 +51,8 @@ class BundleExecutor final : public Executor {
 
  private:
   BundleExecutor(const torch::TensorBridge& bridge, std::shared_ptr<ContentVersions> versions);
+  /// In the place of the Python error that is set.
+  static Diagnostic python_failure(std::string what);
   Result<void> lay_out(const Interface& interface);
   Result<void> execute(const ExecutorCall& call, std::span<python::PyRef> outputs, bool& written);
   Result<void> compute(const ExecutorCall& call, bool& written);
@@ -75,6 +78,9 @@ class BundleExecutor final : public Executor {
   python::PyRef own_tensor(std::size_t index);
   python::PyRef copied_tensor(std::size_t index);
   python::PyRef copied_on_device(std::size_t index, std::size_t before, std::size_t bytes);
+  Result<void> copy_result(const runtime::OutputTensor& result,
+                           const runtime::TensorWindow& target);
+  Result<void> own_others();
   void finish_run();
   std::optional<std::int64_t> symbol(std::string_view name) const;
   void find_decided();

@@ -47,12 +47,13 @@ class ChainedExecutor final : public Executor {
       before.push_back(std::move(*copy));
     }
     const PyRef drawn_from =
-        first_.draws ? torch::generator_state(torch::default_generator()) : PyRef();
+        first_.draws ? torch::generator_state(torch::default_generator(first_.gpu)) : PyRef();
     if (auto done = first_.executor->run(call, handed_, written); !done) return done;
     bool second_wrote = false;
     auto done = run_second(call, outputs, second_wrote);
     if (!done && !second_wrote) {
-      if (drawn_from) torch::set_generator_state(torch::default_generator(), drawn_from.get());
+      if (drawn_from)
+        torch::set_generator_state(torch::default_generator(first_.gpu), drawn_from.get());
       written = !put_back(call, before);
     }
     written = written || second_wrote;

@@ -14,6 +14,7 @@ struct FirstStage {
   std::unique_ptr<Executor> executor;
   std::vector<std::int32_t> writes;  ///< inputs
   bool draws = false;                ///< random numbers
+  int gpu = -1;                      ///< that it runs on; -1: the CPU
 };
 
 /// Runs one executor behind the other, as split_stages() says: the first one's outputs, `handed`

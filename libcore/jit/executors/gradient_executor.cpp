@@ -23,6 +23,7 @@
 #include <utility>
 
 #include "autodiff/saved_operands.h"
+#include "ir/device.h"
 #include "jit/executors/gradient_paths.h"
 #include "jit/executors/gradient_replay.h"
 #include "jit/executors/recording_by_torch.h"
@@ -40,11 +41,7 @@ namespace penstock::jit {
 using guards::InputValue;
 using python::PyRef;
 using runtime::OutputTensor;
-using Clock = std::chrono::steady_clock;
-
 namespace {
-
-constexpr std::int32_t kCpu = 0;  // c10::DeviceType
 
 /// A result of forward's kernels that only backward reads.
 struct KeptResult {
@@ -172,13 +169,13 @@ class GradientRun final : public torch::GradientNode {
     const bool measured = program->parts.gate && program->parts.gate->open();
     if (measured && program->parts.trial)
       program->parts.trial->node_ran(*program->parts.gate, round_);
-    const auto begin = Clock::now();
+    const auto begin = measured ? program->now() : Gate::Nanoseconds();
     bool kernels = false;
     if (!torch::grad_enabled() && !program->running) {
       const torch::WithoutAutocast as_recorded;
       kernels = torch::backward_runs_plainly() && run_kernels(kept, tangents, gradients);
     }
-    const auto by_entry = Clock::now() - begin;
+    const auto by_entry = measured ? program->now() - begin : Gate::Nanoseconds();
     std::chrono::nanoseconds ignored{};
     if (!kernels && (PyErr_Occurred() != nullptr ||
                      !differentiate_by_torch(*program, replay_, tangents, gradients, ignored)))
@@ -335,7 +332,7 @@ class GradientRun final : public torch::GradientNode {
       }
       return true;
     };
-    if (view.device_type != kCpu || view.sizes.size() != type.rank() ||
+    if (!program_->is_there(view) || view.sizes.size() != type.rank() ||
         dtype_from_torch(view.dtype) != type.dtype || !fits(type.sizes, view.sizes) ||
         !fits(type.strides, view.strides))
       return false;
@@ -352,7 +349,7 @@ class GradientRun final : public torch::GradientNode {
     PyObject* given = tangents[place];
     PyRef tensor = PyRef::borrow(given);
     if (given == nullptr) {
-      tensor = zeros(shape);
+      tensor = zeros(shape, program.parts.device);
     } else if (Py_TYPE(given) != program.bridge->tensor_type()) {
       return false;
     } else {
@@ -364,7 +361,7 @@ class GradientRun final : public torch::GradientNode {
       PyErr_Clear();
       return false;
     }
-    if (view.device_type != kCpu || view.dtype != shape.dtype ||
+    if (!program.is_there(view) || view.dtype != shape.dtype ||
         !std::ranges::equal(view.sizes, shape.sizes))
       return false;
     arguments.values[input] = {tensor.get(), &view, 0, 0};
@@ -372,7 +369,7 @@ class GradientRun final : public torch::GradientNode {
     return true;
   }
 
-  static PyRef zeros(const OutputShape& shape) {
+  static PyRef zeros(const OutputShape& shape, const std::string& device) {
     const PyRef sizes = PyRef::steal(PyTuple_New(static_cast<Py_ssize_t>(shape.sizes.size())));
     for (std::size_t i = 0; sizes && i < shape.sizes.size(); ++i)
       PyTuple_SET_ITEM(sizes.get(), static_cast<Py_ssize_t>(i),
@@ -382,7 +379,10 @@ class GradientRun final : public torch::GradientNode {
     if (!sizes || !function || !dtype) return nullptr;
     const PyRef arguments = PyRef::steal(PyTuple_Pack(1, sizes.get()));
     const PyRef keywords = PyRef::steal(PyDict_New());
-    if (!arguments || !keywords || PyDict_SetItemString(keywords.get(), "dtype", dtype.get()) < 0)
+    const PyRef where = PyRef::steal(PyUnicode_FromString(device.c_str()));
+    if (!arguments || !keywords || !where ||
+        PyDict_SetItemString(keywords.get(), "dtype", dtype.get()) < 0 ||
+        PyDict_SetItemString(keywords.get(), "device", where.get()) < 0)
       return nullptr;
     return PyRef::steal(PyObject_Call(function.get(), arguments.get(), keywords.get()));
   }
@@ -427,7 +427,7 @@ class GradientExecutor final : public Executor, public RunObserver {
       std::iota(all_.begin(), all_.end(), 0U);
       passed.changed = all_;
     }
-    if (program_->draws) random_ = RandomState().state();
+    if (program_->draws) random_ = RandomState(program_->device_index).state();
     before_.assign(call.inputs.size(), nullptr);
     for (const Mutation& mutation : program_->parts.mutations) {
       const auto input = static_cast<std::size_t>(mutation.input);
@@ -571,6 +571,7 @@ Result<std::unique_ptr<Executor>> make_gradient_executor(GradientParts parts) {
   auto program = std::make_shared<GradientProgram>();
   program->bridge = *bridge;
   program->parts = std::move(parts);
+  program->device_index = gpu_index(program->parts.device);
   find_edges(*program);
   find_places(*program);
   program->parts.recorded = needed_again(std::move(program->parts.recorded), program->attached);

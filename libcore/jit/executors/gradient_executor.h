@@ -19,6 +19,7 @@ struct GradientParts {
   Interface backward_interface;     ///< as the cut left it
   std::vector<Mutation> mutations;  ///< of the forward graph, at level core
   Graph recorded;                   ///< level torch, its outputs the plan's made tensors
+  std::string device;               ///< where the kernels run
   std::vector<bool> tracked;        ///< by made tensor: it requires grad
   std::string name;                 ///< the node's class, as programs see it; empty: any
   /// By gradient: the made tensors that its input leads to.

@@ -11,7 +11,6 @@
 namespace penstock::jit {
 
 using python::PyRef;
-using Clock = std::chrono::steady_clock;
 
 namespace {
 
@@ -38,7 +37,7 @@ class Replaying {
     if (!inputs_again(twice, values)) return raise_torch_failed("its inputs are gone");
     {
       const NoSavingHooks plain;
-      const RandomState now;
+      const RandomState now(program_.device_index);
       now.set(replay_.random);
       const auto done =
           jit::run_by_torch(graph, replay_.symbols.data(), program_.ops, *program_.bridge, values);
@@ -57,9 +56,9 @@ class Replaying {
     for (const std::uint32_t input : program_.inputs) {
       if (PyList_Append(inputs.get(), values[input].get()) < 0) return false;
     }
-    const auto begin = Clock::now();
+    const auto begin = program_.now();
     const bool done = differentiate(outputs.get(), inputs.get(), given.get(), twice, gradients);
-    engine_time = Clock::now() - begin;
+    engine_time = program_.now() - begin;
     return done;
   }
 

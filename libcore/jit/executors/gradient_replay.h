@@ -52,7 +52,14 @@ struct GradientProgram {
   bool draws = false;
   bool saves_nothing = false;  ///< torch's ops would not, and backward's kernels read nothing
   bool running = false;
+  std::int32_t device_index = -1;  ///< of the GPU that the kernels run on; -1: the CPU
 
+  /// The tensor is where the kernels run.
+  bool is_there(const torch::TensorView& view) const {
+    return view.device_type == (device_index < 0 ? 0 : 1) && view.device_index == device_index;
+  }
+  /// The gate's time: on a GPU what was begun is over by then.
+  Gate::Nanoseconds now() const { return parts.gate ? parts.gate->now() : Gate::steady_time(); }
   /// The graph writes the input.
   bool writes(std::size_t input) const {
     return std::ranges::any_of(parts.mutations, [&](const Mutation& mutation) {

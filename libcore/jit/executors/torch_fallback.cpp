@@ -109,7 +109,8 @@ Result<void> TorchFallback::run_on_device(const FallbackCall& call, const Window
   auto results = this->call(call, window, storages);
   if (!results) return tl::unexpected(results.error());
   for (std::size_t i = 0; i < call.outputs.size(); ++i) {
-    if (call.outputs[i] == kNoBuffer) continue;
+    // Of gradients that it is not asked for an op gives none.
+    if (call.outputs[i] == kNoBuffer || (*results)[i].get() == Py_None) continue;
     auto kept = keep(call, i, (*results)[i].get(), window, storages, adopt ? &adopt : nullptr);
     if (!kept) return kept;
     // Two results may share memory.

@@ -48,8 +48,8 @@ Result<void> run_by_torch(const Graph& graph, const std::int64_t* symbols, torch
   return {};
 }
 
-RandomState::RandomState()
-    : generator_(torch::default_generator()), state_(torch::generator_state(generator_)) {}
+RandomState::RandomState(int gpu)
+    : generator_(torch::default_generator(gpu)), state_(torch::generator_state(generator_)) {}
 
 void RandomState::set(const PyRef& state) const {
   if (!state || !generator_) return;

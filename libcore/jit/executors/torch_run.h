@@ -14,10 +14,11 @@ namespace penstock::jit {
 Result<void> run_by_torch(const Graph& graph, const std::int64_t* symbols, torch::TorchOps& ops,
                           const torch::TensorBridge& bridge, std::span<python::PyRef> values);
 
-/// torch's generator of random numbers, which is put back: by restore(), and when this goes.
+/// torch's generator of random numbers, of a GPU or (-1) of the CPU, which is put back: by
+/// restore(), and when this goes.
 class RandomState {
  public:
-  RandomState();
+  explicit RandomState(int gpu = -1);
   ~RandomState() { restore(); }
   RandomState(const RandomState&) = delete;
   RandomState& operator=(const RandomState&) = delete;

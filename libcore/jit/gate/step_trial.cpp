@@ -20,6 +20,13 @@ void keep_least(std::optional<nanoseconds>& least, nanoseconds time) {
 
 }  // namespace
 
+/// Of a part that waits for a device all of a step does.
+nanoseconds StepTrial::now() const {
+  nanoseconds time = clock_();
+  for (const auto& [gate, part] : parts_) time = std::max(time, gate->now());
+  return time;
+}
+
 void StepTrial::add(std::shared_ptr<Gate> gate, std::string key) {
   gate->set_company(Gate::Company::unknown);
   const Gate* place = gate.get();
@@ -80,7 +87,7 @@ void StepTrial::engine_begins(Thread thread) {
   if (parts_.empty()) return;
   if (depth_ == 0) {
     engine_thread_ = thread;
-    engine_began_ = clock_();
+    engine_began_ = now();
   }
   if (thread == engine_thread_) ++depth_;
 }
@@ -88,7 +95,7 @@ void StepTrial::engine_begins(Thread thread) {
 void StepTrial::engine_ended(Thread thread, bool returned) {
   if (depth_ == 0 || thread != engine_thread_ || --depth_ != 0) return;
   if (round_) {
-    round_->backward += clock_() - engine_began_;
+    round_->backward += now() - engine_began_;
     ++round_->engine_runs;
     if (!returned || thread != round_->thread) round_->counts = false;
   }

@@ -22,6 +22,8 @@
 // runs twice, and either side has the memory that it would have alone. What is in an engine run
 // besides (other nodes, sums of gradients, hooks, communication) is there in both turns.
 //
+// On a GPU what a step began is over when its time is taken, as it is for calls (gate.h).
+//
 // Nobody says where a step begins. The entry whose call begins a round is its leader; when the
 // leader is called again behind an engine run, the round is over. Rounds of the same entries,
 // called equally often, with as many engine runs, are steps that can be compared. A round does not
@@ -97,6 +99,7 @@ class StepTrial {
     int engine_runs = 0;
     bool operator==(const Step&) const = default;
   };
+  Nanoseconds now() const;
   Part* member(const Gate& gate);
   void close_round();
   Step step_of_round() const;

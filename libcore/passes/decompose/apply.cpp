@@ -55,12 +55,15 @@ bool has_device_loops(Rewrite& rewrite, const ops::OpFacts& op, const ops::Index
 
 }  // namespace
 
+/// Where derivatives are still to be made all do that choose by indices: elements are put in places
+/// there, which torch does.
 bool stays_whole_on_device(Rewrite& rewrite, const ops::OpFacts& op, const Node& node) {
   ops::Arguments arguments(node, rewrite.graph());
   if (op.id == ops::OpId::scaled_dot_product_attention_default)
     return rewrite.type(arguments.value("query")).device != "cpu";
   return std::ranges::any_of(index_uses(op, arguments), [&](const ops::IndexUse& use) {
-    return rewrite.type(use.index).device != "cpu" && !has_device_loops(rewrite, op, use);
+    return rewrite.type(use.index).device != "cpu" &&
+           (rewrite.before_derivatives() || !has_device_loops(rewrite, op, use));
   });
 }
 

@@ -1,6 +1,7 @@
 // Tensors out of nothing.
 #include <cmath>
 
+#include "ir/device.h"
 #include "passes/decompose/decompositions.h"
 
 namespace penstock::passes {
@@ -38,7 +39,7 @@ std::pair<ValueId, ValueId> grid(Decomposition& d, const SymExpr& rows, const Sy
 void fill(Decomposition& d) {
   TensorType type = inferred(d);
   if (d.failed()) return;
-  if (type.device != "cpu") return d.keep();
+  if (type.device != "cpu" && !is_gpu(type.device)) return d.keep();
   std::string_view name = d.has("fill_value") ? "fill_value" : "s";
   Argument value = as_dtype(d.detail() == "1" ? 1 : 0, type.dtype);
   if (d.detail() == "given") {
@@ -56,7 +57,8 @@ void fill(Decomposition& d) {
 void arange(Decomposition& d) {
   TensorType type = inferred(d);
   if (d.failed()) return;
-  if (type.device != "cpu") return d.keep();
+  // Real ones torch's kernels for GPUs compute otherwise.
+  if (type.device != "cpu" && !(is_gpu(type.device) && is_integral(type.dtype))) return d.keep();
   ops::Number start = d.number("start", {DTypeCategory::integral, 0, 0});
   ops::Number step = d.number("step", {DTypeCategory::integral, 1, 1});
   auto bound = [&](const ops::Number& number) {

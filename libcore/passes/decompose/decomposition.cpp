@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "ir/float_format.h"
+#include "passes/decompose/device_reductions.h"
 
 namespace penstock::passes {
 
@@ -50,7 +51,6 @@ Argument Decomposition::integer_argument(const SymExpr& value) {
   return value;
 }
 
-/// Where the op's tensors lie, and what it is made of out of nothing must.
 std::string Decomposition::device() const {
   std::string device = "cpu";
   const auto look = [&](ValueId id) {
@@ -220,29 +220,14 @@ ValueId Decomposition::slice(ValueId x, std::int64_t dim, const SymExpr& start,
                              arg("stop", list_of(stops)), arg("step", list_of(steps))});
 }
 
-namespace {
-
-/// Whether a reduction keeps a GPU busy as a loop over rows: there is little of it, or it is over
-/// the last dims of many rows. What has few results of many elements torch's kernels take apart.
-bool fills_device(const TensorType& type, const std::vector<std::int64_t>& dims) {
-  constexpr double kFewRows = 64, kLittle = 1 << 15, kUnknown = 1 << 10;
-  const auto first = static_cast<std::int64_t>(type.rank() - dims.size());
-  const bool last = std::ranges::all_of(dims, [&](std::int64_t dim) { return dim >= first; });
-  double rows = 1, length = 1;
-  for (std::size_t i = 0; i < type.rank(); ++i) {
-    const auto size = type.sizes[i].constant();
-    (static_cast<std::int64_t>(i) < first ? rows : length) *=
-        size ? static_cast<double>(*size) : kUnknown;
-  }
-  return rows * length <= kLittle || (last && rows >= kFewRows);
+bool Decomposition::leaves_to_torch(ValueId x, const std::vector<std::int64_t>& dims) const {
+  return !rewrite_.reductions_wait() && type(x).device != "cpu" && !fills_device(type(x), dims);
 }
-
-}  // namespace
 
 ValueId Decomposition::reduce(std::string_view prim, ValueId x,
                               const std::vector<std::int64_t>& dims, bool keep) {
   if (failed()) return x;
-  if (type(x).device != "cpu" && !fills_device(type(x), dims)) this->keep();
+  if (leaves_to_torch(x, dims)) this->keep();
   std::vector<SymExpr> kept = ops::reduced_sizes(sizes(x), dims, true);
   ValueId reduced = dims.empty()
                         ? x
@@ -316,7 +301,7 @@ std::vector<ValueId> Decomposition::emit_all(std::string_view op, std::vector<Na
     std::vector<std::int64_t> dims;
     for (const Argument& dim : args.back().value.as<Argument::Sequence>()->items)
       dims.push_back(*dim.as<std::int64_t>());
-    if (!fills_device(type(x), dims)) keep();
+    if (leaves_to_torch(x, dims)) keep();
   }
   if (failed()) return {};
   std::vector<ValueId> results = rewrite_.emit(op, std::move(args));

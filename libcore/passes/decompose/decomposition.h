@@ -44,6 +44,9 @@ class Decomposition : public ops::Inference {
   DType dtype_of(ValueId id) const { return rewrite_.type(id).dtype; }
   std::vector<SymExpr> sizes(ValueId id) const { return rewrite_.type(id).sizes; }
 
+  /// Where the op's tensors lie, and what it is made of out of nothing must.
+  std::string device() const;
+
   /// The op stays as it is: opaque, for these arguments.
   void keep() { kept_ = true; }
   bool kept() const { return kept_; }
@@ -141,7 +144,8 @@ class Decomposition : public ops::Inference {
 
  private:
   ValueId check(ValueId id);
-  std::string device() const;
+  /// Whether a reduction would leave a GPU idle, so that the op stays torch's.
+  bool leaves_to_torch(ValueId x, const std::vector<std::int64_t>& dims) const;
   Rewrite& rewrite_;
   std::string_view detail_;
   std::vector<ValueId> results_;

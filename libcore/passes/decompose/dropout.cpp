@@ -1,7 +1,7 @@
 // Dropout as ATen computes it on the CPU (native/Dropout.cpp): noise drawn by bernoulli_(1 - p)
 // into memory that lies as the input does, divided by 1 - p, times the input. The same draws, so
 // that a program has the numbers that it has in plain Python; kept as booleans, of which backward
-// makes the noise again.
+// makes the noise again. On a GPU torch draws, and says what it kept.
 #include "passes/decompose/dropout.h"
 
 #include <cmath>
@@ -81,9 +81,14 @@ void drop_out(Decomposition& d) {
   const bool channels = d.detail().find("channels") != std::string_view::npos;
   const TensorType type = d.type(self);
   if (!is_floating(type.dtype) || (channels && type.rank() < 2)) return d.keep();
+  if (d.device() != "cpu" && (alpha || channels)) return d.keep();
   if (p == 1) return d.result(d.apply("mul", value_argument(self), 0.0));
   const std::vector<TensorType> results = d.inferred_or_keep();
   if (results.empty()) return;
+  if (d.device() != "cpu") {
+    return d.result(d.apply("aten.native_dropout.default",
+                            {arg("input", value_argument(self)), arg("p", p), arg("train", true)}));
+  }
   const TensorType lies = channels ? channel_type(type) : results.front();
   if (alpha) {
     const ValueId mask = drawn(d, lies, 1 - p);
@@ -102,6 +107,7 @@ void drop_out_with_mask(Decomposition& d) {
     d.result(d.unary("clone", self));
     return d.result(d.full(d.sizes(self), true, DType::bool_));
   }
+  if (d.device() != "cpu") return d.keep();
   const std::vector<TensorType> results = d.inferred_or_keep();
   if (results.empty()) return;
   const ValueId mask = drawn(d, results.front(), 1 - p);

@@ -6,6 +6,7 @@
 
 #include "autodiff/vjp.h"
 #include "ir/strides.h"
+#include "ops/draws.h"
 #include "ops/op.h"
 #include "ops/promotion.h"
 #include "python/bytecode.h"
@@ -409,7 +410,10 @@ bool has_derivative(Walk& walk, const TorchTarget& target, const PlannedNode& no
     return walk.verdict.broke(
         Code::PS0310, "there is no derivative of " + target.target + ", which comes to " + node.op);
   }
-  if (kind != autodiff::VjpKind::by_torch || !draws_by_torch(node)) return true;
+  const bool draws = kind == autodiff::VjpKind::by_torch
+                         ? draws_by_torch(node)
+                         : ops::draws_unsaid(walk.recorder.graph(), {node.op, node.args, {}, -1});
+  if (!draws) return true;
   return walk.verdict.broke(Code::PS0310, target.target + " draws random numbers, and " + node.op +
                                               " has no derivative that reads them");
 }

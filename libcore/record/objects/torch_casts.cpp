@@ -4,6 +4,7 @@
 
 #include <unordered_map>
 
+#include "ir/device.h"
 #include "ops/op.h"
 #include "record/objects/torch_out.h"
 #include "record/walk.h"
@@ -14,8 +15,9 @@ using torch::CastPolicy;
 
 namespace {
 
-bool is_cast(const TensorType& type) {
-  return is_floating(type.dtype) && type.dtype != DType::float64 && type.device == "cpu";
+bool is_cast(const TensorType& type, torch::CastDevice device) {
+  const bool there = device == torch::CastDevice::cpu ? type.device == "cpu" : is_gpu(type.device);
+  return is_floating(type.dtype) && type.dtype != DType::float64 && there;
 }
 
 /// Ops that are made of others none of which converts, and others whose results show it.
@@ -50,22 +52,22 @@ std::optional<DType> wanted(const Walk& walk, CastPolicy policy, const PlannedNo
 std::optional<std::vector<PlannedNode>> take_casts(Walk& walk, const TorchTarget& target,
                                                    const torch::Schema& schema, PlannedNode& node) {
   std::vector<PlannedNode> casts;
-  const std::optional<DType> lower = walk.context.autocast();
-  if (!lower) return casts;
+  const std::optional<torch::Autocast> autocast = walk.context.autocast();
+  if (!autocast) return casts;
   const std::string name =
       "aten::" + schema.name + (schema.overload.empty() ? "" : "." + schema.overload);
-  const CastPolicy policy = walk.schemas.cast_policies.of(name);
+  const CastPolicy policy = walk.schemas.cast_policies.of(name, autocast->device);
   if (policy == CastPolicy::unknown && !shows_casts(node.op)) {
     walk.verdict.broke(Code::PS0310, target.target + " is autocast inside of it");
     return std::nullopt;
   }
-  const std::optional<DType> dtype = wanted(walk, policy, node, *lower);
+  const std::optional<DType> dtype = wanted(walk, policy, node, autocast->dtype);
   if (!dtype) return casts;
   std::unordered_map<ValueId, ValueId> made;
   const auto cast = [&](ValueId id) {
     if (walk.recorder.is_number(id)) return id;
     TensorType type = walk.recorder.value(id).type;
-    if (!is_cast(type) || type.dtype == *dtype) return id;
+    if (!is_cast(type, autocast->device) || type.dtype == *dtype) return id;
     const auto [place, is_new] = made.try_emplace(id, planned_value(casts.size()));
     if (!is_new) return place->second;
     PlannedNode copy{"aten._to_copy.default",

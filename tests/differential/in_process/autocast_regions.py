@@ -81,3 +81,17 @@ for call in range(6):
         print(round(float(layer(torch.ones(1, 4)).sum()), 1))
     layer.weight.data += 1  # what is converted is dropped at the region's end, or this is not seen
 print(torch.autocast_increment_nesting(), torch.autocast_decrement_nesting())
+
+
+# What autocasting on a GPU converts is there alone.
+def on_gpus(x):
+    return layer(x) * 2, torch.is_autocast_enabled("cuda"), torch.get_autocast_dtype("cuda")
+
+
+for call in range(12):
+    torch.set_autocast_enabled("cuda", call % 4 > 1)
+    y, *state = on_gpus(torch.ones(2, 4))
+    print(y.dtype, round(float(y.sum()), 3), state)
+    with torch.autocast("cpu", torch.bfloat16):  # both at once
+        print(on_gpus(torch.ones(2, 4))[0].dtype)
+torch.set_autocast_enabled("cuda", False)

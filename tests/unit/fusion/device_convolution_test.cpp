@@ -65,6 +65,21 @@ TEST_CASE("images and weights that lie otherwise are copied, a parameter once") 
   CHECK_MESSAGE(program.steps.size() == 5, to_text(program));  // x, weight, and the output's
 }
 
+TEST_CASE("in a step of training nothing stays prepared: an optimizer writes parameters") {
+  for (const GraphRole role : {GraphRole::inference, GraphRole::forward}) {
+    GraphBuilder b;
+    const ValueId x = image(b, {2, 8, 6, 6}), weight = b.input({16, 8, 3, 3});
+    b.graph.interface.inputs[weight].kind = InputKind::parameter;
+    b.output(b.convolution(x, weight));
+    b.graph.interface.training.role = role;
+    const LoopProgram program = on_device(b);
+    const bool prepares = std::ranges::any_of(program.buffers, [](const Buffer& buffer) {
+      return buffer.kind == Buffer::Kind::prepared;
+    });
+    CHECK(prepares == (role == GraphRole::inference));
+  }
+}
+
 TEST_CASE("what is computed for a convolution is computed as it is to lie") {
   GraphBuilder b;
   const ValueId x = b.input({2, 8, 6, 6}), weight = image(b, {16, 8, 3, 3});

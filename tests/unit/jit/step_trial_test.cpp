@@ -299,3 +299,30 @@ TEST_CASE("behind memory that was given back the next step of either side does n
   CHECK(given_back >= 3);
   CHECK(steps >= 2 * 2 * model.report.pairs);
 }
+
+TEST_CASE("on a GPU an engine run lasts until what it began is over") {
+  nanoseconds host{0}, busy{0};
+  GateReport report;
+  const auto gate = std::make_shared<Gate>(report, [&] { return host = std::max(host, busy); });
+  StepTrial trial([&] { return host; });
+  trial.add(gate, "net");
+  gate->expect_backward();
+  for (int step = 0; step < 30 && report.verdict == Verdict::open; ++step) {
+    const Gate::Turn turn = trial.turn(*gate);
+    if (!gate->open()) break;
+    trial.call_begins(*gate, nullptr);
+    const nanoseconds begin = gate->now();
+    host += nanoseconds(10);
+    busy = host + nanoseconds(100);
+    const nanoseconds time = gate->now() - begin;
+    turn == Gate::Turn::entry ? gate->entry_took(time) : gate->plain_took(time);
+    trial.call_ended(*gate, turn, time);
+    trial.engine_begins(nullptr);
+    host += nanoseconds(10);
+    busy = host + nanoseconds(turn == Gate::Turn::entry ? 2000 : 900);
+    trial.engine_ended(nullptr, true);
+  }
+  CHECK(report.verdict == Verdict::refused);
+  CHECK(report.entry_ns == 110 + 2010);
+  CHECK(report.plain_ns == 110 + 910);
+}
