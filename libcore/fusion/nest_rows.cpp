@@ -59,6 +59,8 @@ std::optional<Alignment> common_rows(const FusionPlan& plan, const Root& reader,
   }
   if (!covers(map) || !enough_rows(plan, read.rows, reads.rows)) return std::nullopt;
   if (!read.pinned) {
+    // A device's thread would take a whole row, of which there may be few: of channels, say.
+    if (plan.device != "cpu") return std::nullopt;
     // A pointwise value for each row: worth a row loop when the innermost dim is not in it and long
     // enough for vectors.
     if (read.rows.empty() || covers(back) || back.back() >= 0) return std::nullopt;

@@ -80,6 +80,19 @@ TEST_CASE("in a step of training nothing stays prepared: an optimizer writes par
   }
 }
 
+TEST_CASE("what is known of each channel is a kernel of its own: no thread takes a channel alone") {
+  for (const bool device : {false, true}) {
+    GraphBuilder b;
+    const GraphBuilder::Sizes sizes = {4, 64, 16, 16};
+    const ValueId x = image(b, sizes), scale = b.unary("exp", b.input({64}));
+    b.output(scale);
+    b.output(b.binary("mul", x, b.broadcast(scale, sizes, {1})));
+    b.graph.interface.outputs.back().type.strides = channels_last(sizes);
+    const LoopProgram program = device ? on_device(b) : fuse_graph(b);
+    CHECK_MESSAGE(program.steps.size() == (device ? 2 : 1), to_text(program));
+  }
+}
+
 TEST_CASE("what is computed for a convolution is computed as it is to lie") {
   GraphBuilder b;
   const ValueId x = b.input({2, 8, 6, 6}), weight = image(b, {16, 8, 3, 3});
