@@ -46,6 +46,11 @@ LISTED[("test_sys_settrace", "test_20_async_for_loop")] = (
 LISTED[("test_tuple", "test_hash_deeply_nested")] = (
     "since 3.14: a program that is launched has a larger C stack, on which the tuple can be hashed")
 
+# Those of 3.14.5 nest 200,000 deep; those of earlier releases did as deep as CPython said that it can.
+for module in ("test_list", "test_dict", "test_frame"):
+    LISTED[(module, "test_repr_deep")] = (
+        "since 3.14: a program that is launched has a larger C stack, on which the container has a repr")
+
 # Tests of what happens where the C stack ends, which CPython 3.14 measures: the launcher asks for a larger one.
 ENOUGH_STACK = "skipped 'the C stack is large enough for "
 
