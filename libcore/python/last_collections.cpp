@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -37,6 +38,12 @@ bool is_finalised_in_python(PyObject* object) {
   return method != nullptr && PyFunction_Check(method);
 }
 
+/// It is of a library whose binding (nanobind) tells of each function and type of its own that is
+/// there when the interpreter is not: they have to go.
+bool is_counted_at_the_end(const PyTypeObject* type) {
+  return std::string_view(type->tp_name).starts_with("nanobind.");
+}
+
 /// All that can be reached from modules. The marks are the collector's, which has them only while
 /// it runs.
 class Reach {
@@ -69,6 +76,8 @@ class Reach {
   }
   /// Those that something finalises, the standard streams apart.
   const std::vector<PyObject*>& finalised() const { return finalised_; }
+  /// What one of them is made by counts what is left of its own.
+  bool any_counted() const { return any_counted_; }
   /// A weak reference to one of them has a callback in Python that is none of them.
   bool is_watched_from_elsewhere() const { return std::ranges::any_of(marked_, has_watcher); }
 
@@ -90,6 +99,7 @@ class Reach {
     Reach& reach = *static_cast<Reach*>(argument);
     if (has(object)) return 0;
     const PyTypeObject* type = Py_TYPE(object);
+    reach.any_counted_ |= is_counted_at_the_end(type);
     if ((type->tp_finalize != nullptr || type->tp_del != nullptr) &&
         std::ranges::find(reach.streams_, object) == reach.streams_.end())
       reach.finalised_.push_back(object);
@@ -110,6 +120,7 @@ class Reach {
   }
 
   std::vector<PyObject*> streams_, marked_, finalised_;
+  bool any_counted_ = false;
   std::size_t next_ = 0;  ///< of those that are marked; the first ones are no way further
 };
 
@@ -153,7 +164,7 @@ std::optional<Apart> what_stays(PyInterpreterState* interpreter) {
   if (program == nullptr || !PyModule_Check(program)) return std::nullopt;
   Reach reach(interpreter);
   add_modules(reach, interpreter->modules);
-  if (reach.has(program) || reach.has(PyModule_GetDict(program)) ||
+  if (reach.has(program) || reach.has(PyModule_GetDict(program)) || reach.any_counted() ||
       reach.is_watched_from_elsewhere())
     return std::nullopt;
   std::vector<PyObject*> finalised = reach.finalised();

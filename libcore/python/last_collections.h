@@ -19,10 +19,10 @@
 // can be reached from the libraries' modules only (the rest is garbage of imports, the frames of
 // caught errors above all, and those hold the program), and only where neither the program's module
 // can be reached from there, nor anything that has a finaliser and that no import made, nor what
-// the program watches by a weak reference with a callback. Standard streams are flushed in any
-// case, and what imports made and Python code finalises is finalised here. What every module can be
-// reached through is no way: sys and builtins outlive the collections, and sys.modules is emptied
-// before.
+// the program watches by a weak reference with a callback, nor what a library's binding counts when
+// the interpreter has ended. Standard streams are flushed in any case, and what imports made and
+// Python code finalises is finalised here. What every module can be reached through is no way: sys
+// and builtins outlive the collections, and sys.modules is emptied before.
 
 namespace penstock::python {
 

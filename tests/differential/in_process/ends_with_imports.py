@@ -32,6 +32,24 @@ def waits():
     finally:
         print("closed", WORD, flush=True)
 """
+# An object of C whose binding counts what is left of its own when the interpreter has ended.
+COUNTED = """
+import ctypes, os
+
+class Slot(ctypes.Structure):
+    _fields_ = [("slot", ctypes.c_int), ("function", ctypes.c_void_p)]
+
+class Spec(ctypes.Structure):
+    _fields_ = [("name", ctypes.c_char_p), ("size", ctypes.c_int), ("item", ctypes.c_int), ("flags", ctypes.c_uint),
+                ("slots", ctypes.POINTER(Slot))]
+
+let_go = ctypes.PYFUNCTYPE(None, ctypes.c_void_p)(eval("lambda object: write(1, b'let go\\\\n') and None", {"write": os.write}))
+ctypes.pythonapi.Py_IncRef(ctypes.py_object(let_go))
+slots = (Slot * 2)(Slot(52, ctypes.cast(let_go, ctypes.c_void_p)), Slot(0, None))  # tp_dealloc
+make = ctypes.pythonapi.PyType_FromSpec
+make.restype = ctypes.py_object
+kept.append([make(ctypes.byref(Spec(b"nanobind.nb_func", object.__basicsize__, 0, 0, slots)))()])
+"""
 NAME = "the program's name"
 
 
@@ -116,6 +134,10 @@ def writing_library():
     import writing_library  # noqa: F401
 
 
+def counting_library():
+    import counting_library  # noqa: F401
+
+
 def watched_collector():
     gc.callbacks.append(lambda phase, info: phase == "start" and print("collects", info["generation"], flush=True))
 
@@ -137,12 +159,13 @@ def a_class_that_stays():
 
 
 ENDS = (in_a_global, in_a_cycle, in_a_class_of_the_library, below_a_class_of_the_library, functions_in_a_class, file_in_a_class,
-        generator_in_a_class, watched_class, watched_item, told_library, waiting_library, writing_library, watched_collector, collected,
-        beside_a_thread, a_class_that_stays)
+        generator_in_a_class, watched_class, watched_item, told_library, waiting_library, writing_library, counting_library, watched_collector,
+        collected, beside_a_thread, a_class_that_stays)
 folder = tempfile.mkdtemp()
 packages, written = os.path.join(folder, "site-packages"), os.path.join(folder, "written")
 os.mkdir(packages)
 for name, more in {"library": "", "telling_library": "Told.one = Told()\n", "waiting_library": "Told.one = waits()\nnext(Told.one)\n",
+                   "counting_library": COUNTED,
                    "writing_library": f"Told.one = open({written!r}, 'w')\nTold.one.write('at import')\n"}.items():
     with open(os.path.join(packages, name + ".py"), "w") as file:
         file.write(LIBRARY + more)
