@@ -19,32 +19,15 @@
 #include <string_view>
 #include <utility>
 
-#include "autodiff/vjp.h"
-#include "ir/call_location.h"
+#include "autodiff/reverse_walk.h"
 #include "ir/renumber.h"
 #include "ir/subgraphs.h"
-#include "ops/draws.h"
-#include "ops/gradients_of.h"
-#include "ops/op.h"
 #include "ops/rules/inference.h"
 #include "passes/core_passes.h"
-#include "passes/decompose/composites.h"
 
 namespace penstock::autodiff {
 
 namespace {
-
-bool stops_gradients(const Node& node) {
-  return node.op == kDetach || vjp_row(node.op).kind == VjpKind::constant;
-}
-
-/// What a rule reads of an op that a table names.
-std::optional<ops::OpFacts> facts_of_op(std::string_view name) {
-  if (const ops::OpFacts* op = ops::find_op(name)) return *op;
-  if (const passes::Composite* composite = passes::find_composite(name))
-    return facts_of(*composite);
-  return std::nullopt;
-}
 
 /// By value: whether a gradient of it may be wanted.
 std::vector<bool> tracked_values(const Graph& graph) {
@@ -145,26 +128,21 @@ void keep_carried(Graph& graph, std::vector<bool>& tracked) {
 
 class Backward {
  public:
-  explicit Backward(Graph graph)
-      : rewrite_(std::move(graph)),
-        tangents_(rewrite_.graph().values.size(), kNoValue),
-        terms_(tangents_.size()),
-        reached_(tangents_.size(), false) {
+  Backward(Graph graph, std::vector<bool> tracked)
+      : rewrite_(std::move(graph)), walk_(rewrite_, std::move(tracked)) {
     rewrite_.let_reductions_wait();
   }
 
-  Result<Graph> run(std::vector<bool> tracked) {
-    tracked_ = std::move(tracked);
+  Result<Graph> run() {
     const std::vector<Node>& nodes = rewrite_.old_nodes();
     const auto is_epilogue = [](const Node& node) { return node.op == "prim.copy_"; };
-    makers_.resize(tangents_.size(), nullptr);
     for (const Node& node : nodes) {
-      for (ValueId result : node.results) makers_[result] = &node;
+      walk_.note(node);
       if (!is_epilogue(node)) rewrite_.keep(node);
     }
     begin();
     for (std::size_t i = nodes.size(); i-- > 0 && !rewrite_.failed();) {
-      if (!is_epilogue(nodes[i])) visit(nodes[i]);
+      if (!is_epilogue(nodes[i])) walk_.visit(nodes[i]);
     }
     rewrite_.set_call(-1);
     if (!rewrite_.failed()) give_gradients();
@@ -180,165 +158,15 @@ class Backward {
     // Of several outputs the last is the first that torch's engine looks at.
     for (std::size_t i = tangents.size(); i-- > 0;) {
       const ValueId output = rewrite_.graph().outputs[tangents[i].output];
-      add(output, {output, static_cast<ValueId>(tangents[i].input)});
+      walk_.add(output, {output, static_cast<ValueId>(tangents[i].input)});
     }
-  }
-
-  void add(ValueId value, Vjp::Given given) {
-    reached_[value] = true;
-    terms_[value].push_back(std::move(given));
-  }
-
-  /// The sum of what was given to a value; kNoValue if nothing was.
-  ValueId tangent_of(ValueId value) {
-    const std::vector<Vjp::Given> terms = std::exchange(terms_[value], {});
-    ValueId& sum = tangents_[value];
-    if (!terms.empty() && sum == kNoValue && are_tiles(terms, rewrite_.type(value)))
-      return sum = joined(terms);
-    for (const Vjp::Given& term : terms) {
-      const ValueId whole = term.dim < 0 ? term.gradient : padded(term, rewrite_.type(value));
-      const bool complex = is_complex(rewrite_.type(value).dtype);
-      sum = sum == kNoValue
-                ? whole
-                : rewrite_.emit_one(complex ? "aten.add.Tensor" : "prim.add",
-                                    {passes::arg("self", passes::value_argument(sum)),
-                                     passes::arg("other", passes::value_argument(whole))});
-    }
-    return sum;
-  }
-
-  static std::int64_t start_of(const Vjp::Given& part) { return *part.start.constant(); }
-
-  /// Whether parts lie one behind the other along one dim and leave nothing out: a split's.
-  bool are_tiles(std::vector<Vjp::Given> parts, const TensorType& whole) const {
-    const std::int64_t dim = parts.front().dim;
-    const auto is_known = [&](const Vjp::Given& part) {
-      return part.dim == dim && part.start.constant() &&
-             rewrite_.type(part.gradient).sizes[dim].constant();
-    };
-    if (dim < 0 || !std::ranges::all_of(parts, is_known)) return false;
-    std::ranges::sort(parts, {}, start_of);
-    std::int64_t end = 0;
-    for (const Vjp::Given& part : parts) {
-      if (start_of(part) != end) return false;
-      end += *rewrite_.type(part.gradient).sizes[dim].constant();
-    }
-    return whole.sizes[dim] == SymExpr(end);
-  }
-
-  ValueId joined(std::vector<Vjp::Given> parts) {
-    std::ranges::sort(parts, {}, start_of);
-    std::vector<ValueId> tensors;
-    for (const Vjp::Given& part : parts) tensors.push_back(part.gradient);
-    return rewrite_.emit_one("prim.cat", {passes::arg("tensors", passes::list_of(tensors)),
-                                          passes::arg("dim", parts.front().dim)});
-  }
-
-  ValueId padded(const Vjp::Given& part, const TensorType& whole) {
-    std::vector<SymExpr> low(whole.rank(), SymExpr(0)), high = low;
-    low[part.dim] = part.start;
-    high[part.dim] =
-        whole.sizes[part.dim] - part.start - rewrite_.type(part.gradient).sizes[part.dim];
-    return rewrite_.emit_one(
-        "prim.pad", {passes::arg("self", passes::value_argument(part.gradient)),
-                     passes::arg("low", passes::list_of(low)),
-                     passes::arg("high", passes::list_of(high)), passes::arg("value", 0.0)});
-  }
-
-  void visit(const Node& node) {
-    bool reached = false, comes = false;
-    for (ValueId result : node.results) {
-      reached = reached || (tracked_[result] && reached_[result]);
-      comes = comes || !terms_[result].empty();
-    }
-    if (!reached) return;
-    if (comes && !give_tangents_on(node)) return;
-    for (const NamedArgument& argument : node.args) {
-      for_each_value(argument.value,
-                     [&](ValueId id) { reached_[id] = reached_[id] || tracked_[id]; });
-    }
-  }
-
-  /// Gives the arguments their gradients; false: they have none, not even zeros.
-  bool give_tangents_on(const Node& node) {
-    std::vector<ValueId> tangents;
-    for (ValueId result : node.results) tangents.push_back(tangent_of(result));
-    rewrite_.set_call(node.call);
-    const VjpRow row = vjp_row(node.op);
-    const std::optional<ops::OpFacts> op = facts_of_op(node.op);
-    if (row.kind != VjpKind::rule || !op || has_complex(node)) {
-      if (!ask_torch(node, tangents)) refuse(node, "has no derivative here");
-      return !rewrite_.failed();
-    }
-    const passes::Rewrite::Mark before = rewrite_.mark();
-    Vjp vjp(*op, node, rewrite_, row.detail, tangents, tracked_, makers_);
-    row.function(vjp);
-    if (vjp.failed() && !rewrite_.failed()) {
-      rewrite_.back_to(before);
-      if (!ask_torch(node, tangents))
-        refuse(node, "has no derivative here: " + vjp.error()->message);
-      return !rewrite_.failed();
-    }
-    if (rewrite_.failed() || vjp.gives_none()) return false;
-    for (const Vjp::Given& given : vjp.given()) add(given.argument, given);
-    return true;
-  }
-
-  bool has_complex(const Node& node) const {
-    bool found = false;
-    const auto look = [&](ValueId id) { found = found || is_complex(rewrite_.type(id).dtype); };
-    for (const NamedArgument& argument : node.args) for_each_value(argument.value, look);
-    std::ranges::for_each(node.results, look);
-    return found;
-  }
-
-  /// Lets torch give gradients when backward runs; false where it cannot: running the op again
-  /// would give something else.
-  bool ask_torch(const Node& node, const std::vector<ValueId>& tangents) {
-    const ops::OpFacts* op = ops::find_op(node.op);
-    if (op != nullptr && (op->is_prim() || ops::draws(node))) return false;
-    if (vjp_row(node.op).kind == VjpKind::missing) return false;
-    std::vector<ValueId> wanted;
-    std::vector<std::int64_t> positions;
-    std::vector<TensorType> types;
-    std::int64_t position = 0;
-    for (const NamedArgument& argument : node.args) {
-      for_each_value(argument.value, [&](ValueId id) {
-        if (tracked_[id]) {
-          wanted.push_back(id);
-          positions.push_back(position);
-          types.push_back(dense(rewrite_.type(id)));
-        }
-        ++position;
-      });
-    }
-    Argument::Sequence given{Argument::Sequence::Kind::list, {}};
-    for (ValueId tangent : tangents)
-      given.items.push_back(tangent == kNoValue ? Argument() : passes::value_argument(tangent));
-    std::vector<NamedArgument> args = node.args;
-    args.push_back(passes::arg(ops::kGradientsOfOp, node.op));
-    args.push_back(passes::arg(ops::kGradientsTangents, std::move(given)));
-    args.push_back(passes::arg(ops::kGradientsWanted, passes::list_of(positions)));
-    const std::vector<ValueId> gradients =
-        rewrite_.emit_as(ops::kGradientsOf, std::move(args), std::move(types));
-    for (std::size_t i = 0; i < gradients.size(); ++i) add(wanted[i], {wanted[i], gradients[i]});
-    return true;
-  }
-
-  void refuse(const Node& node, const std::string& why) {
-    rewrite_.fail({Code::PS0606,
-                   node.op + " " + why,
-                   location_of(rewrite_.graph().calls, node.call),
-                   {},
-                   {},
-                   Severity::error});
   }
 
   void give_gradients() {
     const std::size_t inputs = rewrite_.graph().interface.inputs.size();
     for (ValueId id = 0; id < inputs; ++id) {
-      if (!tracked_[id] || !reached_[id]) continue;
-      ValueId gradient = tangent_of(id);
+      if (!walk_.reaches(id)) continue;
+      ValueId gradient = walk_.tangent_of(id);
       if (gradient == kNoValue) gradient = emit_zeros(rewrite_, rewrite_.type(id));
       if (rewrite_.failed()) return;
       add_output(id, gradient);
@@ -364,11 +192,7 @@ class Backward {
   }
 
   passes::Rewrite rewrite_;
-  std::vector<ValueId> tangents_;  ///< by value of the graph before; kNoValue: none yet
-  std::vector<std::vector<Vjp::Given>> terms_;  ///< what was given and not summed yet
-  std::vector<bool> reached_;
-  std::vector<bool> tracked_;
-  std::vector<const Node*> makers_;  ///< by value of the graph before; null: an input
+  ReverseWalk walk_;
 };
 
 }  // namespace
@@ -378,9 +202,10 @@ Result<Graph> differentiate(Graph graph) {
   if (auto why_not = obstacle(graph, tracked)) return tl::unexpected(std::move(*why_not));
   keep_carried(graph, tracked);
   add_tangents(graph, tracked);
-  return Backward(std::move(graph)).run(std::move(tracked));
+  return Backward(std::move(graph), std::move(tracked)).run();
 }
 
 const passes::Differentiation kDifferentiation{keeps_whole, mark_constants, differentiate};
+const passes::Differentiation kExpansion{keeps_whole, mark_constants, expand_gradients};
 
 }  // namespace penstock::autodiff

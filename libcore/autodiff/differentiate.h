@@ -24,7 +24,15 @@ Result<Graph> mark_constants(Graph graph);
 /// derivative here, and torch's cannot stand for it.
 Result<Graph> differentiate(Graph graph);
 
-/// What decompose needs of this room.
-extern const passes::Differentiation kDifferentiation;
+/// Puts the computation of gradients in the place of every call of backward() (ops/gradient.h), as
+/// torch's engine would go about it.
+///
+/// Needs: what differentiate needs. Leaves: the same graph without such calls. Linear in nodes and
+/// uses for each of them. Errors: PS0606 as differentiate's.
+Result<Graph> expand_gradients(Graph graph);
+
+/// What decompose needs of this room: for a graph whose gradients are asked for from outside, and
+/// for one that asks for some itself.
+extern const passes::Differentiation kDifferentiation, kExpansion;
 
 }  // namespace penstock::autodiff

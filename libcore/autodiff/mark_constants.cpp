@@ -2,6 +2,7 @@
 
 #include "autodiff/differentiate.h"
 #include "autodiff/vjp.h"
+#include "ops/gradient.h"
 #include "ops/op.h"
 
 namespace penstock::autodiff {
@@ -15,7 +16,9 @@ bool can_require_grad(const TensorType& type) {
 /// Whether torch gave the node's results no gradient though its arguments have one and its op
 /// could.
 bool was_constant(const Graph& graph, const Node& node, const ops::OpFacts* op) {
-  if (vjp_row(node.op).kind == VjpKind::constant || node.results.empty()) return false;
+  if (node.op == ops::kGradient || vjp_row(node.op).kind == VjpKind::constant ||
+      node.results.empty())
+    return false;
   const bool writes = op != nullptr ? op->has(ops::kMutates) : ops::writes_by_name(node.op);
   return std::ranges::none_of(node.results,
                               [&](ValueId id) { return graph.values[id].type.requires_grad; }) &&

@@ -11,6 +11,7 @@
 #include "jit/executors/gradient_paths.h"
 #include "jit/executors/program_backend.h"
 #include "jit/pipeline_compiler.h"
+#include "ops/gradient.h"
 #include "python/eval_breaker.h"
 #include "python/exchanged_code.h"
 #include "torch/autocast.h"
@@ -434,7 +435,8 @@ void JitClient::install(Segment& segment, CapturedSegment recorded, EntryCount& 
   }
   const Interface& interface = (*entry)->interface();
   const bool grad_mode = starts_in_grad_mode(recorded.graph),
-             gradients = gives_gradients(recorded.graph);
+             gradients = gives_gradients(recorded.graph),
+             passes_twice = gradients || ops::goes_backward(recorded.graph);
   (*entry)->count = &count;
   (*entry)->set_surroundings(surroundings());
   if (options_.profile != nullptr) (*entry)->profile = &options_.profile->add(interface);
@@ -474,7 +476,7 @@ void JitClient::install(Segment& segment, CapturedSegment recorded, EntryCount& 
   }
   count.runs = (*entry)->runs() ? 1 : 0;
   if (count.runs != 0)
-    compiled_ops_ = std::int64_t{count.nodes} * (gradients ? capture::TierUp::kPasses : 1);
+    compiled_ops_ = std::int64_t{count.nodes} * (passes_twice ? capture::TierUp::kPasses : 1);
   segment.entries.insert(segment.entries.begin(), std::move(*entry));
 }
 
@@ -482,7 +484,7 @@ Result<void> JitClient::give_executor(Entry& entry, Graph graph, PyCodeObject* c
                                       bool gradients) {
   entry.is_large = is_large(graph);
   std::optional<Graph> recorded;
-  if (options_.self_check && !gradients) recorded = graph;
+  if (options_.self_check && !gradients && !ops::goes_backward(graph)) recorded = graph;
   const bool weighed = gradients && entry.gate != nullptr && entry.gate->open();
   if (weighed) trial_->add(entry.gate, entry.verdict_key);
   auto executor = without_exceptions([&] {

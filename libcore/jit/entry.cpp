@@ -1,12 +1,16 @@
 #include "jit/entry.h"
 
 #include <algorithm>
+#include <set>
 #include <unordered_set>
 #include <utility>
 
 #include "jit/exceptions.h"
+#include "ops/gradient.h"
 #include "python/collector_pause.h"
 #include "torch/autocast.h"
+#include "torch/gradient_leaf.h"
+#include "torch/gradient_node.h"
 #include "torch/profiler_range.h"
 #include "torch/state.h"
 
@@ -31,6 +35,20 @@ class Activity {
   bool before_;
 };
 
+/// The inputs to which a graph goes backward.
+std::vector<std::size_t> leaves_of_backward(const Graph& graph) {
+  std::set<std::size_t> leaves;
+  for (const Node& node : graph.nodes) {
+    const Argument* with =
+        node.op == ops::kGradient ? find_argument(node, ops::kGradientWith) : nullptr;
+    if (with == nullptr) continue;
+    for_each_value(*with, [&](ValueId id) {
+      if (id < graph.interface.inputs.size()) leaves.insert(id);
+    });
+  }
+  return {leaves.begin(), leaves.end()};
+}
+
 }  // namespace
 
 Result<std::unique_ptr<Entry>> Entry::make(const record::CapturedSegment& segment) {
@@ -38,6 +56,7 @@ Result<std::unique_ptr<Entry>> Entry::make(const record::CapturedSegment& segmen
   entry->interface_ = segment.graph.interface;
   entry->live_ = guards::LiveTable(segment.live);
   entry->inference_ = torch::inference_mode();
+  entry->leaves_ = leaves_of_backward(segment.graph);
   auto guards = GuardProgram::compile(entry->interface_, entry->live_, segment.code);
   if (!guards) return tl::unexpected(guards.error());
   entry->guards_ = std::move(*guards);
@@ -46,6 +65,18 @@ Result<std::unique_ptr<Entry>> Entry::make(const record::CapturedSegment& segmen
   entry->restore_ = std::move(*restore);
   entry->branch_ = find_branch(entry->interface_, *entry->restore_, segment.code);
   return entry;
+}
+
+bool Entry::goes_backward_unseen() const {
+  if (leaves_.empty()) return true;
+  const auto bridge = torch::TensorBridge::get();
+  const torch::PlainLeaves* plain =
+      bridge && *bridge != nullptr ? torch::PlainLeaves::get(**bridge) : nullptr;
+  return plain != nullptr && torch::records_gradients_plainly() &&
+         std::ranges::all_of(leaves_, [&](std::size_t leaf) {
+           PyObject* tensor = guards_->input(leaf).object;
+           return tensor != nullptr && plain->holds(tensor);
+         });
 }
 
 Result<void> Entry::add_conditions(std::span<const Guard> guards, PyCodeObject* code) {
@@ -82,12 +113,19 @@ bool Entry::fits(const python::Frame& frame, const PendingLocals* pending) {
   const bool some = pending != nullptr && !pending->locals.empty();
   if (some && !(runs() && executor_->takes_pending())) return false;
   const Activity checking(active_);
-  return guards_->check(frame, some ? pending : nullptr) && torch::inference_mode() == inference_;
+  return guards_->check(frame, some ? pending : nullptr) && torch::inference_mode() == inference_ &&
+         goes_backward_unseen();
 }
 
 std::vector<FailedGuard> Entry::explain(const python::Frame& frame) {
   const Activity checking(active_);
   std::vector<FailedGuard> failed = guards_->explain(frame);
+  if (failed.empty() && !leaves_.empty() && guards_->check(frame) && !goes_backward_unseen()) {
+    FailedGuard seen{GuardKind::global_state, {}, {}, "True", {}, {}, {}};
+    seen.text = "backward() goes to leaves without hooks, and nobody looks at what torch saves";
+    seen.actual = "False";
+    failed.push_back(std::move(seen));
+  }
   if (torch::inference_mode() == inference_) return failed;
   FailedGuard mode{GuardKind::global_state, {}, {}, inference_ ? "True" : "False", {}, {}, {}};
   mode.text = "torch.is_inference_mode_enabled() is " + mode.expected;

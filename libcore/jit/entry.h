@@ -123,6 +123,9 @@ class Entry {
   Entry() = default;
   static std::optional<Branch> find_branch(const Interface& interface,
                                            const RestoreProgram& restore, PyCodeObject* code);
+  /// Nobody could see torch's engine go where the graph itself goes backward. Needs: fits() is
+  /// checking, the guards hold.
+  bool goes_backward_unseen() const;
   Ran compute(python::Frame* frame, PendingLocals* left = nullptr);
   Result<Ran> execute(python::Frame* frame, bool& written, PendingLocals* left);
   Result<Ran> execute_over(python::Frame& frame, PendingLocals& left);
@@ -138,6 +141,7 @@ class Entry {
   std::unique_ptr<RestoreProgram> restore_;
   std::unique_ptr<Executor> executor_;
   std::optional<Branch> branch_;
+  std::vector<std::size_t> leaves_;  ///< inputs to which the graph itself goes backward
   bool inference_ = false;  ///< recorded in inference mode: what is made then is of another kind
   bool active_ = false;
   Diagnostic failure_{Code::PS0505, {}, {}, {}, {}, Severity::warning};

@@ -14,6 +14,7 @@
 #include "jit/executors/torch_device.h"
 #include "jit/executors/torch_random.h"
 #include "jit/gate/stored_verdicts.h"
+#include "ops/gradient.h"
 #include "python/eval_breaker.h"
 
 namespace penstock::jit {
@@ -133,6 +134,11 @@ void PipelineCompiler::offer_to(BackendOptions options) {
 
 Result<std::unique_ptr<Executor>> PipelineCompiler::compile(Graph graph) {
   if (!backends_) return compile_own(std::move(graph));
+  if (ops::goes_backward(graph)) {
+    backends_->tell_all(graph.interface.id, BackendEvent::Outcome::untried,
+                        "it goes backward itself");
+    return compile_own(std::move(graph));
+  }
   if (device_of(graph).value_or("") == "cpu") return compile_offered(std::move(graph));
   backends_->tell_all(graph.interface.id, BackendEvent::Outcome::untried,
                       "the graph is not on the CPU");

@@ -4,6 +4,7 @@
 
 #include "autodiff/differentiate.h"
 #include "cut/place.h"
+#include "ops/gradient.h"
 #include "pipeline/codegen_library.h"
 
 namespace penstock::pipeline {
@@ -52,7 +53,8 @@ class Stages {
 Result<KernelBundle> compile(Graph graph, const CompileOptions& options, codegen::CodeSink& sink,
                              PassTrace& trace) {
   Stages stages(options, sink, trace);
-  auto core = stages.core(std::move(graph), nullptr);
+  const bool backward = ops::goes_backward(graph);
+  auto core = stages.core(std::move(graph), backward ? &autodiff::kExpansion : nullptr);
   if (!core) return tl::unexpected(core.error());
   return stages.bundle(std::move(*core));
 }

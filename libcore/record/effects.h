@@ -31,10 +31,20 @@ class Effects {
 
   void add(Restore::Kind kind, Operand target, std::string name, Operand key, Operand value);
   const std::vector<Effect>& all() const { return effects_; }
+  /// What was added as the effect `at` has another value in the end.
+  void change(std::size_t at, Operand value) {
+    effects_[at].value = value.shadow;
+    effects_[at].value_object = python::PyRef::borrow(value.object);
+  }
 
-  void begin_instruction() { before_instruction_ = effects_.size(); }
+  void begin_instruction() {
+    before_instruction_ = effects_.size();
+    some_to_come_ = false;
+  }
+  /// The instruction that is executing has some that are added when it is done.
+  void expect_some() { some_to_come_ = true; }
   /// True if the instruction that is executing has one.
-  bool of_instruction() const { return effects_.size() > before_instruction_; }
+  bool of_instruction() const { return some_to_come_ || effects_.size() > before_instruction_; }
 
   /// An attribute of that name is set on a tensor, or deleted.
   void set_on_tensor(std::string attribute) { set_on_tensors_.insert(std::move(attribute)); }
@@ -46,6 +56,7 @@ class Effects {
   Objects& objects_;
   std::vector<Effect> effects_;
   std::size_t before_instruction_ = 0;
+  bool some_to_come_ = false;
   std::unordered_set<std::string> set_on_tensors_;
 };
 

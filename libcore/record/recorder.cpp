@@ -353,7 +353,7 @@ ValueId Recorder::view_of_whole(ValueId id) {
   return add_node("aten.alias.default", {{"self", Argument::Value{id}}}, std::move(type));
 }
 
-std::int32_t Recorder::output(ValueId id, PyObject* object) {
+std::int32_t Recorder::output(ValueId id, PyObject* object, bool spent) {
   auto [found, added] =
       outputs_.emplace(id, static_cast<std::int32_t>(graph_.interface.outputs.size()));
   if (!added) return found->second;
@@ -366,6 +366,7 @@ std::int32_t Recorder::output(ValueId id, PyObject* object) {
   Output output{graph_.values[id].type, {}, {}};
   // What was written may have come to require gradients since it was made.
   if (bridge_.is_tensor(object)) output.type.requires_grad = bridge_.requires_grad(object);
+  output.type.requires_grad = output.type.requires_grad && !spent;
   if (output.type.requires_grad) output.grad_fn = grad_fn_of(object);
   for (std::size_t i = 0; i < graph_.interface.inputs.size(); ++i) {
     const std::int32_t storage = graph_.interface.inputs[i].type.storage;
@@ -385,21 +386,24 @@ std::int32_t Recorder::output(ValueId id, PyObject* object) {
   return found->second;
 }
 
-/// Memory that is written must not be shared with an input that the graph takes for separate. Of a
-/// few such pairs each is guarded; many would be as many as the square of the inputs.
+/// Memory that is written must not be shared with an input that the graph takes for separate, and a
+/// tensor whose `.grad` changes be no other one. Of a few such pairs each is guarded; many would be
+/// as many as the square of the inputs.
 void Recorder::keep_written_apart() {
   constexpr std::size_t kMostPairs = 16;
   const auto& inputs = graph_.interface.inputs;
   std::vector<std::pair<const Input*, const Input*>> pairs;
   std::vector<const Input*> written;
+  std::vector<bool> kept = written_;
+  for (ValueId id : apart_inputs) kept[static_cast<std::size_t>(input_by_value_[id])] = true;
   for (std::size_t i = 0; i < inputs.size(); ++i) {
-    if (!written_[i]) continue;
+    if (!kept[i]) continue;
     written.push_back(&inputs[i]);
     for (std::size_t j = 0; j < inputs.size() && pairs.size() <= kMostPairs; ++j) {
       const Input& other = inputs[j];
       const bool tensor = other.kind != InputKind::scalar && other.kind != InputKind::size &&
                           other.kind != InputKind::generator;
-      if (i == j || (written_[j] && j < i) || !tensor) continue;
+      if (i == j || (kept[j] && j < i) || !tensor) continue;
       if (inputs[i].type.storage >= 0 && inputs[i].type.storage == other.type.storage) continue;
       pairs.emplace_back(&inputs[i], &other);
     }

@@ -107,8 +107,9 @@ class Recorder {
   bool share_memory(ValueId a, ValueId b) const {
     return storages_[a] != nullptr && storages_[a] == storages_[b];
   }
-  /// The graph's output that is value `id`; `object` is the real tensor.
-  std::int32_t output(ValueId id, PyObject* object);
+  /// The graph's output that is value `id`; `object` is the real tensor. `spent`: backward has been
+  /// through what led to it, so that nobody asks the graph for gradients of it.
+  std::int32_t output(ValueId id, PyObject* object, bool spent = false);
 
   const Value& value(ValueId id) const { return graph_.values[id]; }
   bool is_input(ValueId id) const {
@@ -127,10 +128,12 @@ class Recorder {
 
   std::vector<python::PyRef> input_objects;   ///< one per input, as it was at the segment's start
   std::vector<python::PyRef> output_objects;  ///< one per output
-  std::vector<python::PyRef> callables;       ///< one per call, or null
-  GridValues grid;                            ///< what stands for a grid of numbers
-  OpenSubgraphs subgraphs;                    ///< what control flow runs, while it is recorded
-  OpenCheckpoints checkpoints;                ///< whose functions are recorded
+  /// Inputs that are written nowhere, and of which none may be another input all the same.
+  std::unordered_set<ValueId> apart_inputs;
+  std::vector<python::PyRef> callables;  ///< one per call, or null
+  GridValues grid;                       ///< what stands for a grid of numbers
+  OpenSubgraphs subgraphs;               ///< what control flow runs, while it is recorded
+  OpenCheckpoints checkpoints;           ///< whose functions are recorded
   /// One per input: the tensor if it was written, or null.
   std::vector<python::PyRef> written_inputs() const;
 

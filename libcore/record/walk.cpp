@@ -30,6 +30,7 @@ Walk::Walk(const torch::TensorBridge& bridge, torch::SchemaTable& schema_table,
       facts(*this),
       objects(*this),
       effects(objects),
+      gradients(effects),
       sizes(*this, changed),
       context(*this, runs),
       generators(*this) {}

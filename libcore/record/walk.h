@@ -19,6 +19,7 @@
 #include "record/effects.h"
 #include "record/facts.h"
 #include "record/frame_shadow.h"
+#include "record/gradients.h"
 #include "record/recorder.h"
 #include "record/shadow.h"
 #include "record/sizes.h"
@@ -71,6 +72,7 @@ class Walk {
   Facts facts;
   Objects objects;
   Effects effects;
+  Gradients gradients;
   Sizes sizes;
   Context context;
   SuspendedGenerators generators;

@@ -179,6 +179,21 @@ bool TensorBridge::requires_grad(PyObject* tensor) const {
   return value.get() == Py_True;
 }
 
+const std::uint64_t* TensorBridge::gradient_record(PyObject* tensor) const {
+  if (!fast_requires_grad()) return nullptr;
+  return reinterpret_cast<const std::uint64_t*>(abi_->words(tensor)[abi_->autograd_word]);
+}
+
+bool TensorBridge::is_gradient_leaf(PyObject* tensor) const {
+  const std::uint64_t* record = gradient_record(tensor);
+  if (record == nullptr || abi_->graph_word_count == 0 || record[0] == abi_->view_record ||
+      abi_->grad_state(abi_->words(tensor)) != 1)
+    return false;
+  const std::span<const int> graph(abi_->graph_words.data(),
+                                   static_cast<std::size_t>(abi_->graph_word_count));
+  return std::ranges::all_of(graph, [&](int word) { return record[word] == 0; });
+}
+
 /// Through the C ABI; false (and no error) where it has no answer. The layout is asked first: torch
 /// prints what it throws behind this ABI.
 bool TensorBridge::read_abi(PyObject* tensor, TensorView& view) const {

@@ -109,6 +109,11 @@ class TensorBridge {
   /// The mutation counter alone (1 ns); 0 for inference tensors.
   std::uint32_t version(PyObject* tensor) const;
   bool requires_grad(PyObject* tensor) const;
+  /// What torch keeps about the gradients of a tensor (its AutogradMeta), where that is known and
+  /// there is one; else null.
+  const std::uint64_t* gradient_record(PyObject* tensor) const;
+  /// True where it is seen that the tensor requires gradients and that no op made it.
+  bool is_gradient_leaf(PyObject* tensor) const;
 
   /// A new torch.Tensor over `spec.data`; null with a Python error set, `release` not called then.
   python::PyRef make(const TensorSpec& spec) const;

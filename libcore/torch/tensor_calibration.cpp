@@ -264,35 +264,35 @@ class GradMode {
 
 }  // namespace
 
-/// What a copy made under grad mode has and a leaf has not.
+/// The words that follow when an op in place makes a leaf a result. Others hold whatever was in the
+/// memory before: a result of its own could not be compared with a leaf.
 void TensorBridge::Abi::find_graph_words(PyObject* scratch) {
   if (requires_grad_byte == kUnknown) return;
   const GradMode mode;
-  PyRef made;
   std::array<std::uint64_t, 32> leaf{}, result{};
-  int length = 0;
-  if (mode.is_on() && PyObject_SetAttrString(scratch, "requires_grad", Py_True) == 0) {
-    made = PyRef::steal(PyObject_CallMethod(scratch, "clone", nullptr));
-  }
-  if (made && words(made.get())[autograd_word] != 0) {
-    const std::size_t bytes =
-        malloc_usable_size(reinterpret_cast<void*>(words(made.get())[autograd_word]));
-    length = static_cast<int>(bytes / 8);
-    if (length > static_cast<int>(leaf.size())) length = 0;
-    std::memcpy(leaf.data(), reinterpret_cast<const void*>(words(scratch)[autograd_word]),
-                static_cast<std::size_t>(length) * 8);
-    std::memcpy(result.data(), reinterpret_cast<const void*>(words(made.get())[autograd_word]),
-                static_cast<std::size_t>(length) * 8);
-    for (int word = 1; word < length; ++word) {
+  const PyRef written = PyRef::steal(PyObject_CallMethod(scratch, "clone", nullptr));
+  const auto mark = [](PyObject* tensor, PyObject* value) {
+    return PyObject_SetAttrString(tensor, "requires_grad", value) == 0;
+  };
+  if (mode.is_on() && written && mark(written.get(), Py_True) && mark(written.get(), Py_False) &&
+      mark(scratch, Py_True)) {
+    auto* record = reinterpret_cast<void*>(words(written.get())[autograd_word]);
+    const std::size_t length = malloc_usable_size(record) / 8;
+    const std::size_t looked_at = length <= leaf.size() ? length : 0;
+    std::memcpy(leaf.data(), record, looked_at * 8);
+    const PyRef made = PyRef::steal(PyObject_CallMethod(written.get(), "mul_", "O", scratch));
+    const bool same = reinterpret_cast<void*>(words(written.get())[autograd_word]) == record;
+    if (made && same) std::memcpy(result.data(), record, looked_at * 8);
+    for (std::size_t word = 1; word < looked_at; ++word) {
       if (leaf[word] != 0 || result[word] == 0) continue;
       if (graph_word_count == static_cast<int>(graph_words.size())) {
         graph_word_count = 0;
         break;
       }
-      graph_words[graph_word_count++] = word;
+      graph_words[graph_word_count++] = static_cast<int>(word);
     }
   }
-  PyObject_SetAttrString(scratch, "requires_grad", Py_False);
+  mark(scratch, Py_False);
   PyErr_Clear();
 }
 

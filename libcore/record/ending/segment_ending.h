@@ -36,6 +36,7 @@ class SegmentEnding {
  private:
   Recipe literal(PyObject* object, SourceId source);
   Recipe size_of(PyObject* size);
+  Recipe spent(Operand tensor);
   Recipe fresh(ObjectId id);
   Recipe contents(ObjectShadow& known);
   Recipe function(PyObject* function);
@@ -79,6 +80,7 @@ class SegmentEnding {
   Interface& interface_;
   bool returns_;
   std::unordered_map<ObjectId, std::int32_t> made_;
+  std::unordered_map<ValueId, std::int32_t> spent_;  ///< the objects that such values become
   bool failed_ = false;
   RaisePlace culprit_;
   std::string reason_;

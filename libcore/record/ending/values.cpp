@@ -7,6 +7,7 @@
 #include "python/type_lookup.h"
 #include "record/ending/segment_ending.h"
 #include "record/objects/container.h"
+#include "torch/spent_gradient.h"
 
 namespace penstock::record {
 
@@ -98,6 +99,8 @@ Recipe SegmentEnding::recipe(Operand operand) {
       recipe.source = operand.shadow.index;
       return recipe;
     case Shadow::Kind::node:
+      if (walk_.gradients.went_backward() && walk_.recorder.bridge().requires_grad(operand.object))
+        return spent(operand);
       recipe.kind = Recipe::Kind::output;
       recipe.index = walk_.recorder.output(operand.shadow.index, operand.object);
       return recipe;
@@ -110,6 +113,33 @@ Recipe SegmentEnding::recipe(Operand operand) {
   if (!failed_)
     reason_ = std::string("a ") + Py_TYPE(operand.object)->tp_name + " of unknown origin";
   failed_ = true;
+  return recipe;
+}
+
+/// A result that requires gradients behind a backward() of the segment: an output that requires
+/// none, to which a function of ours adds what is left to be seen (torch/spent_gradient.h).
+Recipe SegmentEnding::spent(Operand tensor) {
+  if (!walk_.gradients.is_spent(tensor.object)) {
+    if (!failed_) culprit_ = walk_.gradients.first_backward();
+    failed_ = true;
+    reason_ = "a tensor whose gradients backward() has not been through";
+    return {};
+  }
+  auto [found, added] =
+      spent_.emplace(tensor.shadow.index, static_cast<std::int32_t>(interface_.objects.size()));
+  if (added) {
+    interface_.objects.emplace_back();
+    Recipe output;
+    output.kind = Recipe::Kind::output;
+    output.index = walk_.recorder.output(tensor.shadow.index, tensor.object, true);
+    const PyRef name =
+        PyRef::steal(PyUnicode_FromString(walk_.gradients.name_of(tensor.object).c_str()));
+    interface_.objects[static_cast<std::size_t>(found->second)] =
+        call_of(torch::spent_function(), {std::move(output), literal(name.get(), kNoSource)});
+  }
+  Recipe recipe;
+  recipe.kind = Recipe::Kind::object;
+  recipe.index = found->second;
   return recipe;
 }
 

@@ -6,6 +6,7 @@
 #include "python/type_lookup.h"
 #include "record/models.h"
 #include "record/objects/attribute.h"
+#include "record/objects/backward.h"
 #include "record/objects/call.h"
 #include "record/objects/checkpoint.h"
 #include "record/objects/container.h"
@@ -224,6 +225,7 @@ std::optional<bool> model_end_range(Walk&, FrameShadow& f, Operand function,
 
 CodeModel find_code_model(std::string_view name) {
   if (name == "optimizer_loop") return model_optimizer_loop;
+  if (name == "backward") return model_backward;
   if (name == "signature") return model_signature;
   if (name == "copy") return model_copy;
   if (name == "update_wrapper") return model_update_wrapper;

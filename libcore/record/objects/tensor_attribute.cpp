@@ -3,6 +3,7 @@
 
 #include "python/literal.h"
 #include "record/objects/attribute.h"
+#include "record/objects/backward.h"
 #include "record/objects/number.h"
 #include "record/objects/torch_call.h"
 #include "record/objects/torch_tensor.h"
@@ -25,6 +26,23 @@ bool is_of_class(Operand tensor, PyObject* name) {
 std::string_view op_of(const Walk& walk, Operand tensor, std::string_view name) {
   const bool is_data = name == "data" && !walk.recorder.bridge().requires_grad(tensor.object);
   return is_data ? "data" : torch::op_of_attribute(name);
+}
+
+/// `grad` and `grad_fn`.
+bool gradient_part(Walk& walk, FrameShadow& f, Operand tensor, const std::string& name,
+                   const AttributeUse& use) {
+  if (name == "grad_fn" && tensor.shadow.is(Shadow::Kind::node) &&
+      walk.recorder.bridge().requires_grad(tensor.object))
+    return walk.verdict.broke(Code::PS0307, "what torch recorded for gradients is looked at");
+  if (!tensor.shadow.is(Shadow::Kind::sourced))
+    return push_attribute(walk, f, Shadow::constant(), use);
+  if (name == "grad") {
+    const auto gradient = gradient_attribute(walk, tensor);
+    return gradient && push_attribute(walk, f, *gradient, use);
+  }
+  const SourceId source =
+      walk.recorder.guards().source(SourceKind::attribute, tensor.shadow.index, name);
+  return push_attribute(walk, f, Shadow::sourced(source), use);
 }
 
 }  // namespace
@@ -79,16 +97,7 @@ bool tensor_attribute(Walk& walk, FrameShadow& f, Operand tensor, PyObject* name
     target.syntax.attribute = text.c_str();
     return torch_call(walk, f, target, std::vector<Operand>{tensor}, {}, use.pops);
   }
-  if (text == "grad" || text == "grad_fn") {
-    if (text == "grad_fn" && tensor.shadow.is(Shadow::Kind::node) &&
-        walk.recorder.bridge().requires_grad(tensor.object))
-      return walk.verdict.broke(Code::PS0307, "what torch recorded for gradients is looked at");
-    if (!tensor.shadow.is(Shadow::Kind::sourced))
-      return push_attribute(walk, f, Shadow::constant(), use);
-    const SourceId source =
-        walk.recorder.guards().source(SourceKind::attribute, tensor.shadow.index, text);
-    return push_attribute(walk, f, Shadow::sourced(source), use);
-  }
+  if (text == "grad" || text == "grad_fn") return gradient_part(walk, f, tensor, text, use);
   if (is_of_class(tensor, name))
     return walk.verdict.broke(Code::PS0307,
                               "the attribute '" + text + "' of a tensor is not followed");
@@ -127,6 +136,7 @@ bool store_tensor_attribute(Walk& walk, FrameShadow& f, Operand tensor, PyObject
     return walk.verdict.broke(Code::PS0308,
                               std::string("a tensor subclass, ") + Py_TYPE(tensor.object)->tp_name);
   }
+  if (text == "grad") return store_gradient(walk, f, tensor, value, pops, call);
   if (is_of_class(tensor, name))
     return walk.verdict.broke(Code::PS0305, "the attribute '" + text + "' of a tensor is set");
   walk.effects.set_on_tensor(text);

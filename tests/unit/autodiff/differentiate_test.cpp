@@ -7,6 +7,7 @@
 
 #include "autodiff/vjp.h"
 #include "gradient_graph.h"
+#include "ops/gradient.h"
 #include "ops/gradients_of.h"
 #include "ops/interpreter.h"
 
@@ -284,4 +285,64 @@ TEST_CASE("gradients are the slopes that differences show") {
       CHECK_MESSAGE(std::abs(slope - gradient[i]) < 1e-7, op);
     }
   }
+}
+
+TEST_CASE("backward() in a graph becomes what its gradients are computed by") {
+  GradientGraph g;
+  const ValueId x = g.leaf(), y = g.input({SymExpr(3)}, DType::float64), z = g.leaf();
+  const ValueId product = g.binary("mul", x, g.value(y));
+  const ValueId loss =
+      g.apply("sum.default", {{"self", g.value(g.binary("mul", product, g.value(z)))}});
+  const auto backward = [&](const std::vector<ValueId>& leaves) {
+    std::vector<Argument> with;
+    Node node{std::string(ops::kGradient), {{"of", g.value(loss)}}, {}, -1};
+    Argument::Sequence list{Argument::Sequence::Kind::list, {}};
+    for (ValueId leaf : leaves) {
+      list.items.push_back(g.value(leaf));
+      TensorType type = g.graph.values[leaf].type;
+      type.requires_grad = false;
+      node.results.push_back(add_value(g.graph, "gradient", type));
+    }
+    node.args.push_back({"with", std::move(list)});
+    g.graph.nodes.push_back(node);
+    return node.results;
+  };
+  const std::vector<ValueId> first = backward({x, z}), second = backward({z});
+  g.output(g.binary("add", first[0], g.value(first[0]), false));
+  g.output(first[1]);
+  g.output(second[0]);
+  PassTrace silent;
+  const auto expanded =
+      passes::decompose(std::move(g.graph), {.differentiation = &kExpansion}, silent);
+  REQUIRE_MESSAGE(expanded.has_value(), (expanded ? "" : expanded.error().message));
+  CHECK_FALSE(ops::goes_backward(*expanded));
+  CHECK(expanded->interface.training.gradients.empty());
+  const auto outputs = run(*expanded, {{1, 2, 3}, {4, 5, 6}, {7, 8, 9}});
+  CHECK(outputs[0] == std::vector<double>{56, 80, 108});
+  CHECK(outputs[1] == std::vector<double>{4, 10, 18});
+  CHECK(outputs[2] == std::vector<double>{4, 10, 18});
+}
+
+TEST_CASE("backward() ends at its leaves, whatever made them") {
+  GradientGraph g;
+  const ValueId x = g.leaf(), leaf = g.binary("mul", x, 3.0);
+  const ValueId loss =
+      g.apply("sum.default", {{"self", g.value(g.binary("mul", leaf, g.value(x)))}});
+  Node node{std::string(ops::kGradient), {{"of", g.value(loss)}}, {}, -1};
+  Argument::Sequence list{Argument::Sequence::Kind::list, {g.value(leaf), g.value(x)}};
+  node.args.push_back({"with", std::move(list)});
+  for (int i = 0; i < 2; ++i) {
+    TensorType type = g.graph.values[x].type;
+    type.requires_grad = false;
+    node.results.push_back(add_value(g.graph, "gradient", type));
+    g.output(node.results.back());
+  }
+  g.graph.nodes.push_back(node);
+  PassTrace silent;
+  const auto expanded =
+      passes::decompose(std::move(g.graph), {.differentiation = &kExpansion}, silent);
+  REQUIRE_MESSAGE(expanded.has_value(), (expanded ? "" : expanded.error().message));
+  const auto outputs = run(*expanded, {{1, 2, 3}});
+  CHECK(outputs[0] == std::vector<double>{1, 2, 3});
+  CHECK(outputs[1] == std::vector<double>{3, 6, 9});
 }

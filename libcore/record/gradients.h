@@ -1,0 +1,59 @@
+#pragma once
+
+#include <Python.h>
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <unordered_set>
+#include <utility>
+#include <vector>
+
+#include "record/effects.h"
+#include "record/frame_shadow.h"
+#include "record/shadow.h"
+
+namespace penstock::record {
+
+/// What a segment did about gradients: what it put into `.grad` of tensors that were there before,
+/// and which of torch's graphs backward() went through.
+class Gradients {
+ public:
+  explicit Gradients(Effects& effects) : effects_(effects) {}
+
+  /// What `.grad` of the tensor is, where the segment set it.
+  std::optional<Shadow> find(PyObject* tensor) const;
+  bool sets_any() const { return !set_.empty(); }
+  /// `.grad` of the tensor, an input of the graph, becomes `value`.
+  void set(Operand tensor, Operand value);
+
+  /// backward(), called at `place`, goes through these nodes of torch's.
+  void go_through(const std::vector<python::PyRef>& nodes, RaisePlace place);
+  bool went_backward() const { return !nodes_.empty(); }
+  RaisePlace first_backward() const { return first_; }
+  /// Whether torch would refuse to go backward from the tensor, because backward() has been there.
+  bool is_spent(PyObject* tensor) const;
+  /// The class of the tensor's grad_fn.
+  static std::string name_of(PyObject* tensor);
+
+ private:
+  struct Set {
+    Shadow value;
+    std::size_t effect;
+  };
+  Effects& effects_;
+  std::unordered_map<PyObject*, Set> set_;  ///< by the tensor, which the graph's inputs keep
+  std::unordered_map<PyObject*, python::PyRef> nodes_;
+  RaisePlace first_;
+};
+
+/// What torch recorded of the ops that led to a tensor.
+struct RecordedOps {
+  std::vector<python::PyRef> nodes;   ///< each once
+  std::vector<python::PyRef> leaves;  ///< tensors in whose `.grad` gradients come to stand
+  bool is_torchs = true;              ///< none of the nodes is somebody's own code
+};
+RecordedOps recorded_ops(PyObject* tensor);
+
+}  // namespace penstock::record
