@@ -30,13 +30,16 @@ constexpr std::string_view kKeys[] = {
     "CompositeExplicitAutogradNonFunctional",
 };
 
-/// The kernels in Python that torch itself brings for its ops (since 2.15), by namespace, op and
-/// key; borrowed, null where there are none.
+/// The kernels in Python that torch itself brings for its ops: (namespace, op, key) since 2.15,
+/// (op, key) in 2.13 and 2.14, where all are aten's. Borrowed, null where there are none.
 PyObject* find_native_kernels() {
   PyObject* registry = PyDict_GetItemString(PyImport_GetModuleDict(), "torch._native.registry");
   if (registry == nullptr) return nullptr;
-  PyObject* found = PyDict_GetItemString(PyModule_GetDict(registry), "_override_libs");
-  return found != nullptr && PyDict_CheckExact(found) ? found : nullptr;
+  for (const char* name : {"_override_libs", "_aten_override_libs"}) {
+    PyObject* found = PyDict_GetItemString(PyModule_GetDict(registry), name);
+    if (found != nullptr && PyDict_CheckExact(found)) return found;
+  }
+  return nullptr;
 }
 
 bool is_native(PyObject* kernels, PyObject* registration) {
@@ -44,7 +47,9 @@ bool is_native(PyObject* kernels, PyObject* registration) {
   const PyRef parts =
       slash ? PyRef::steal(PyUnicode_Split(registration, slash.get(), -1)) : PyRef();
   const PyRef key = parts ? PyRef::steal(PyList_AsTuple(parts.get())) : PyRef();
-  const bool native = key && PyDict_Contains(kernels, key.get()) == 1;
+  const PyRef op_and_key = key ? PyRef::steal(PyTuple_GetSlice(key.get(), 1, 3)) : PyRef();
+  const bool native = op_and_key && (PyDict_Contains(kernels, key.get()) == 1 ||
+                                     PyDict_Contains(kernels, op_and_key.get()) == 1);
   PyErr_Clear();
   return native;
 }
