@@ -59,12 +59,20 @@ own.impl("twice", lambda x: x * 2, "CPU")
 show(lambda x: torch.ops.in_process_overrides.twice(rectified(x)))
 own._destroy()
 
-# Kernels in Python that torch brings with it, as it does since 2.15, are torch's own.
+# Kernels in Python that torch brings with it are torch's own: 2.13 and 2.14 note them by op and key, 2.15 by the
+# namespace too.
+registry = sys.modules.setdefault("torch._native.registry", types.ModuleType("torch._native.registry"))
+notes = "_override_libs" if hasattr(registry, "_override_libs") else "_aten_override_libs"
+brought = registry.__dict__.setdefault(notes, {})
 library = torch.library.Library("aten", "IMPL", "CPU")
 library.impl("relu", lambda x: x.clamp_min(0))
-if "torch._native.registry" not in sys.modules:
-    sys.modules["torch._native.registry"] = types.ModuleType("torch._native.registry")
-    sys.modules["torch._native.registry"]._override_libs = {}
-sys.modules["torch._native.registry"]._override_libs["aten", "relu", "CPU"] = library
+brought[("aten", "relu", "CPU") if notes == "_override_libs" else ("relu", "CPU")] = library
 for turn in range(20):
     show(rectified)
+library._destroy()
+if not hasattr(torch, "_native"):
+    del registry._aten_override_libs
+    registry._override_libs = {("aten", "neg", "CPU"): torch.library.Library("aten", "IMPL", "CPU")}
+    registry._override_libs["aten", "neg", "CPU"].impl("neg", lambda x: x * -1)
+    for turn in range(20):
+        show(rectified)
