@@ -60,19 +60,16 @@ show(lambda x: torch.ops.in_process_overrides.twice(rectified(x)))
 own._destroy()
 
 # Kernels in Python that torch brings with it are torch's own: 2.13 and 2.14 note them by op and key, 2.15 by the
-# namespace too.
+# namespace too. Where torch brings none, both forms are tried.
 registry = sys.modules.setdefault("torch._native.registry", types.ModuleType("torch._native.registry"))
-notes = "_override_libs" if hasattr(registry, "_override_libs") else "_aten_override_libs"
-brought = registry.__dict__.setdefault(notes, {})
-library = torch.library.Library("aten", "IMPL", "CPU")
-library.impl("relu", lambda x: x.clamp_min(0))
-brought[("aten", "relu", "CPU") if notes == "_override_libs" else ("relu", "CPU")] = library
-for turn in range(20):
-    show(rectified)
-library._destroy()
-if not hasattr(torch, "_native"):
-    del registry._aten_override_libs
-    registry._override_libs = {("aten", "neg", "CPU"): torch.library.Library("aten", "IMPL", "CPU")}
-    registry._override_libs["aten", "neg", "CPU"].impl("neg", lambda x: x * -1)
+forms = [name for name in ("_aten_override_libs", "_override_libs") if hasattr(registry, name)] * 2
+for form, op in zip(forms or ["_aten_override_libs", "_override_libs"], ("relu", "neg")):
+    library = torch.library.Library("aten", "IMPL", "CPU")
+    library.impl(op, {"relu": lambda x: x.clamp_min(0), "neg": lambda x: x * -1}[op])
+    registry.__dict__.setdefault(form, {})[("aten", op, "CPU") if form == "_override_libs" else (op, "CPU")] = library
     for turn in range(20):
         show(rectified)
+    library._destroy()
+    del getattr(registry, form)[("aten", op, "CPU") if form == "_override_libs" else (op, "CPU")]
+    if not forms:
+        delattr(registry, form)
