@@ -60,13 +60,6 @@ class Expansion {
     return values;
   }
 
-  ValueId ones_like(ValueId value) {
-    const TensorType& type = rewrite_.type(value);
-    return rewrite_.emit_one(
-        "prim.full", {passes::arg("size", passes::list_of(type.sizes)), passes::arg("value", 1.0),
-                      passes::arg("dtype", type.dtype)});
-  }
-
   void expand(const Node& call) {
     const std::vector<ValueId> of = values_of(call, ops::kGradientOf),
                                leaves = values_of(call, ops::kGradientWith);
@@ -79,7 +72,7 @@ class Expansion {
                             Severity::error});
     ReverseWalk walk(rewrite_, depending_on(leaves, before_, rewrite_.graph()));
     for (const Node& node : before_) walk.note(node);
-    walk.add(of.front(), {of.front(), ones_like(of.front())});
+    walk.add(of.front(), {of.front(), emit_full(rewrite_, rewrite_.type(of.front()), 1)});
     std::vector<bool> is_leaf(rewrite_.graph().values.size(), false);
     for (ValueId leaf : leaves) is_leaf[leaf] = true;
     for (auto node = before_.rbegin(); node != before_.rend() && !rewrite_.failed(); ++node) {

@@ -10,9 +10,9 @@ TensorType dense(const TensorType& like) {
   return ops::contiguous_type(like.dtype, like.sizes, like);
 }
 
-ValueId emit_zeros(passes::Rewrite& rewrite, const TensorType& like) {
+ValueId emit_full(passes::Rewrite& rewrite, const TensorType& like, double value) {
   std::vector<NamedArgument> args{passes::arg("size", passes::list_of(like.sizes)),
-                                  passes::arg("value", 0.0), passes::arg("dtype", like.dtype)};
+                                  passes::arg("value", value), passes::arg("dtype", like.dtype)};
   if (like.device != "cpu")
     args.push_back(
         passes::arg("device", Argument::Named{Argument::Named::Kind::device, like.device}));

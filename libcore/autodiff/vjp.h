@@ -120,8 +120,11 @@ class Vjp : public passes::Decomposition {
 
 /// A tensor like another one whose elements lie side by side: what tangents and gradients are.
 TensorType dense(const TensorType& like);
-/// A node that gives zeros, as many as in `like`.
-ValueId emit_zeros(passes::Rewrite& rewrite, const TensorType& like);
+/// A node that gives `value`, as often as `like` has elements.
+ValueId emit_full(passes::Rewrite& rewrite, const TensorType& like, double value);
+inline ValueId emit_zeros(passes::Rewrite& rewrite, const TensorType& like) {
+  return emit_full(rewrite, like, 0);
+}
 
 /// Ends the way of gradients: its result is the argument, as a constant.
 inline constexpr std::string_view kDetach = "aten.detach.default";

@@ -17,6 +17,11 @@ PyRef attribute_of(PyObject* object, const char* name) {
   return value;
 }
 
+/// Or nobody can tell.
+bool is_view(PyObject* tensor) {
+  return attribute_of(tensor, "_base").get() != Py_None;
+}
+
 PyRef grad_fn_of(PyObject* tensor) {
   PyRef node = attribute_of(tensor, "grad_fn");
   return node.get() == Py_None ? PyRef() : node;
@@ -101,16 +106,15 @@ void Gradients::go_through(const std::vector<PyRef>& nodes, RaisePlace place) {
 }
 
 bool Gradients::is_spent(PyObject* tensor) const {
-  const PyRef base = attribute_of(tensor, "_base");
-  if (base.get() != Py_None) return false;
+  if (is_view(tensor)) return false;
   const RecordedOps ops = recorded_ops(tensor);
   const auto is_known = [this](const PyRef& node) { return nodes_.contains(node.get()); };
   return std::ranges::all_of(ops.nodes, is_known) &&
          std::ranges::any_of(ops.nodes, [](const PyRef& node) { return has_let_go(node.get()); });
 }
 
-std::string Gradients::name_of(PyObject* tensor) {
-  const PyRef node = grad_fn_of(tensor);
+std::string name_of_grad_fn(PyObject* tensor) {
+  const PyRef node = is_view(tensor) ? PyRef() : grad_fn_of(tensor);
   if (!node) return {};
   const std::string_view name = Py_TYPE(node.get())->tp_name;
   return std::string(name.substr(name.rfind('.') + 1));  // npos + 1 is the whole name

@@ -34,8 +34,6 @@ class Gradients {
   RaisePlace first_backward() const { return first_; }
   /// Whether torch would refuse to go backward from the tensor, because backward() has been there.
   bool is_spent(PyObject* tensor) const;
-  /// The class of the tensor's grad_fn.
-  static std::string name_of(PyObject* tensor);
 
  private:
   struct Set {
@@ -55,5 +53,8 @@ struct RecordedOps {
   bool is_torchs = true;              ///< none of the nodes is somebody's own code
 };
 RecordedOps recorded_ops(PyObject* tensor);
+/// The name of the class of `tensor.grad_fn`; empty for a leaf, and for a view: torch makes a
+/// view's anew when it is asked for it behind a write, and judges writes to come by what it made.
+std::string name_of_grad_fn(PyObject* tensor);
 
 }  // namespace penstock::record

@@ -9,6 +9,7 @@
 #include "ops/op.h"
 #include "passes/decompose/decided_sizes.h"
 #include "python/literal.h"
+#include "record/gradients.h"
 #include "record/input_name.h"
 #include "torch/tensor_facts.h"
 
@@ -332,19 +333,6 @@ bool shows_hidden_base(const Graph& graph, ValueId id, PyObject* tensor) {
   return std::any_of(graph.nodes.rbegin(), graph.nodes.rend(), makes);
 }
 
-/// The name of the class of `tensor.grad_fn`; empty for a leaf, and for a view: torch makes a
-/// view's anew when it is asked for it behind a write, and judges writes to come by what it made.
-std::string grad_fn_of(PyObject* tensor) {
-  const PyRef base = PyRef::steal(PyObject_GetAttrString(tensor, "_base"));
-  PyErr_Clear();
-  if (!base || base.get() != Py_None) return {};
-  const PyRef function = PyRef::steal(PyObject_GetAttrString(tensor, "grad_fn"));
-  PyErr_Clear();
-  if (!function || function.get() == Py_None) return {};
-  const std::string_view name = Py_TYPE(function.get())->tp_name;
-  return std::string(name.substr(name.rfind('.') + 1));  // npos + 1 is the whole name
-}
-
 }  // namespace
 
 ValueId Recorder::view_of_whole(ValueId id) {
@@ -367,7 +355,7 @@ std::int32_t Recorder::output(ValueId id, PyObject* object, bool spent) {
   // What was written may have come to require gradients since it was made.
   if (bridge_.is_tensor(object)) output.type.requires_grad = bridge_.requires_grad(object);
   output.type.requires_grad = output.type.requires_grad && !spent;
-  if (output.type.requires_grad) output.grad_fn = grad_fn_of(object);
+  if (output.type.requires_grad) output.grad_fn = name_of_grad_fn(object);
   for (std::size_t i = 0; i < graph_.interface.inputs.size(); ++i) {
     const std::int32_t storage = graph_.interface.inputs[i].type.storage;
     if (storage < 0 || storage != output.type.storage) continue;

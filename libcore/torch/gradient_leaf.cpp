@@ -50,14 +50,6 @@ bool any_set(const std::uint64_t* record, const std::vector<int>& words) {
   return std::ranges::any_of(words, [&](int word) { return record[word] != 0; });
 }
 
-PyRef new_leaf() {
-  PyObject* torch = PyDict_GetItemString(PyImport_GetModuleDict(), "torch");
-  PyRef leaf =
-      PyRef::steal(torch == nullptr ? nullptr : PyObject_CallMethod(torch, "zeros", "i", 1));
-  if (!leaf || PyObject_SetAttrString(leaf.get(), "requires_grad", Py_True) < 0) return {};
-  return leaf;
-}
-
 /// Some result that gradients go through from the leaf.
 PyRef use_of(PyObject* leaf) {
   return PyRef::steal(PyObject_CallMethod(leaf, "clone", nullptr));
@@ -85,6 +77,14 @@ std::uint32_t users(const std::uint64_t* block) {
 }
 
 }  // namespace
+
+PyRef new_leaf() {
+  PyObject* torch = PyDict_GetItemString(PyImport_GetModuleDict(), "torch");
+  PyRef leaf =
+      PyRef::steal(torch == nullptr ? nullptr : PyObject_CallMethod(torch, "zeros", "i", 1));
+  if (!leaf || PyObject_SetAttrString(leaf.get(), "requires_grad", Py_True) < 0) return {};
+  return leaf;
+}
 
 /// The pointer's two words follow when the leaf is first used.
 bool PlainLeaves::find_node_words(PyObject* leaf) {

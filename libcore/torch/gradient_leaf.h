@@ -10,6 +10,9 @@
 
 namespace penstock::torch {
 
+/// A tensor of ours that requires gradients; null (an error may be set) where torch makes none.
+python::PyRef new_leaf();
+
 /// Tells leaves of torch's graph of gradients to which nothing happens in backward but that their
 /// gradient comes to stand in `.grad`: nobody has put a hook on them, or on the node that torch
 /// makes for them (as torch.nn.parallel.DistributedDataParallel does). Read from memory by what

@@ -7,6 +7,7 @@
 
 #include "python/literal.h"
 #include "python/made_once.h"
+#include "torch/gradient_leaf.h"
 #include "torch/gradient_node.h"
 
 namespace penstock::torch {
@@ -35,13 +36,8 @@ class Spent final : public GradientNode {
 PyObject* end_of_graphs() {
   static auto& kept = *new python::MadeOnce<PyObject*>;
   return kept.get([]() -> PyObject* {
-    PyObject* torch = PyDict_GetItemString(PyImport_GetModuleDict(), "torch");
-    PyRef leaf =
-        PyRef::steal(torch == nullptr ? nullptr : PyObject_CallMethod(torch, "zeros", "i", 1));
-    if (!leaf || PyObject_SetAttrString(leaf.get(), "requires_grad", Py_True) < 0) {
-      PyErr_Clear();
-      return nullptr;
-    }
+    PyRef leaf = new_leaf();
+    PyErr_Clear();
     return leaf.release();
   });
 }

@@ -132,8 +132,7 @@ Recipe SegmentEnding::spent(Operand tensor) {
     Recipe output;
     output.kind = Recipe::Kind::output;
     output.index = walk_.recorder.output(tensor.shadow.index, tensor.object, true);
-    const PyRef name =
-        PyRef::steal(PyUnicode_FromString(walk_.gradients.name_of(tensor.object).c_str()));
+    const PyRef name = PyRef::steal(PyUnicode_FromString(name_of_grad_fn(tensor.object).c_str()));
     interface_.objects[static_cast<std::size_t>(found->second)] =
         call_of(torch::spent_function(), {std::move(output), literal(name.get(), kNoSource)});
   }
