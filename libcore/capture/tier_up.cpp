@@ -21,8 +21,15 @@ constexpr nanoseconds kOp = microseconds(500), kGraph = milliseconds(4);
 /// share of a call that they save at most.
 constexpr nanoseconds kOpSaved = microseconds(2);
 constexpr double kMostSavedOneIn = 2;
+/// What a call of an entry on a GPU takes until it returns: guards, a launch and tensors, and a
+/// node where gradients are recorded.
+constexpr nanoseconds kGpuCall = microseconds(50), kGpuCallWithGradients = microseconds(100);
+/// And what Python and torch take at most to begin an op there.
+constexpr nanoseconds kGpuOp = microseconds(40);
 /// So many ops have to be compiled until what they took weighs as much as the start value.
 constexpr std::int64_t kStartOps = 50;
+/// More of what a graph of fewer ops takes is none of theirs: libraries are loaded for the first.
+constexpr nanoseconds kMostOfOp = 4 * kOp;
 /// Steps that measuring a backward takes.
 constexpr std::int64_t kMeasuredSteps = 3;
 /// Of a root that would pay after N more calls, every N/16th is looked at, and one in so many at
@@ -44,6 +51,16 @@ bool waits_for(const RootHistory& inner, const RootHistory& outer) {
   if (outer.needs_gradients && inner.gradients) return true;
   return outer.state == RootHistory::State::cold && outer.calls > 1 &&
          inner.calls <= kMostInner * outer.calls;
+}
+
+nanoseconds time_of_call(const RootHistory& root) {
+  return root.native / std::max<std::int64_t>(root.calls, 1);
+}
+
+/// What an entry saves of a call on a GPU, whose ops Python and torch only begin.
+nanoseconds saved_on_gpu(const RootHistory& root) {
+  return std::min(time_of_call(root), kGpuOp * root.ops) -
+         (root.gradients ? kGpuCallWithGradients : kGpuCall);
 }
 
 }  // namespace
@@ -100,18 +117,22 @@ void TierUp::ran(RootHistory& root, Nanoseconds time, std::optional<std::int64_t
 
 bool TierUp::pays(const RootHistory& root) const {
   if (root.outer != nullptr && waits_for(root, *root.outer)) return false;
-  return root.ops > 0 && pays(root.native, pays_after(root), price(root));
+  if (root.on_gpu && saved_on_gpu(root) <= nanoseconds(0)) return false;
+  return root.ops > 0 && pays(root.native, pays_after(root), price(root),
+                              root.on_gpu ? saved_one_in(root) : kSavedOneIn);
 }
 
 bool TierUp::pays(Nanoseconds native, std::int64_t ops, bool gradients) const {
   RootHistory all;
   all.ops = ops;
   all.gradients = gradients;
-  return pays(native, pays_after(all), price(all));
+  return pays(native, pays_after(all), price(all), kSavedOneIn);
 }
 
-bool TierUp::pays(Nanoseconds native, Nanoseconds pays_after, Nanoseconds price) const {
-  return native >= pays_after && used_() >= (spent_ + price) * kSavedOneIn;
+bool TierUp::pays(Nanoseconds native, Nanoseconds pays_after, Nanoseconds price,
+                  double one_in) const {
+  const auto all = static_cast<double>((spent_ + price).count());
+  return native >= pays_after && static_cast<double>(used_().count()) >= all * one_in;
 }
 
 void TierUp::is_inside(RootHistory& inner, const RootHistory& outer) {
@@ -142,22 +163,24 @@ std::string TierUp::why_cold(const RootHistory& root) const {
 void TierUp::spent(std::int64_t ops, Nanoseconds time) {
   spent_ += time;
   ops_ += ops;
+  const bool small = ops > 0 && ops < kStartOps;
+  ops_took_ += small ? std::min(time, kGraph + kMostOfOp * ops) : time;
 }
 
 nanoseconds TierUp::price(std::int64_t ops) const {
-  return kGraph + (kOp * kStartOps + spent_) / (kStartOps + ops_) * ops;
+  return kGraph + (kOp * kStartOps + ops_took_) / (kStartOps + ops_) * ops;
 }
 
 nanoseconds TierUp::price(const RootHistory& root) const {
   if (!root.gradients) return price(root.ops);
-  const nanoseconds call = root.native / std::max<std::int64_t>(root.calls, 1);
-  return price(root.ops * kPasses) + call * kPasses * kMeasuredSteps;
+  return price(root.ops * kPasses) + time_of_call(root) * kPasses * kMeasuredSteps;
 }
 
 double TierUp::saved_one_in(const RootHistory& root) {
   if (root.ops <= 0 || root.calls == 0 || root.native.count() == 0) return kSavedOneIn;
   const auto call = static_cast<double>(root.native.count()) / static_cast<double>(root.calls);
-  const auto saved = static_cast<double>((kOpSaved * root.ops).count());
+  const nanoseconds least = root.on_gpu ? saved_on_gpu(root) : kOpSaved * root.ops;
+  const auto saved = static_cast<double>(std::max(least, nanoseconds(1)).count());
   return std::clamp(call / saved, kMostSavedOneIn, static_cast<double>(kSavedOneIn));
 }
 

@@ -36,6 +36,11 @@
 // in the call: an op stands for so many (a backward computes two gradients for most), and so does
 // the time; and measuring both sides of a backward takes some steps of plain Python's.
 //
+// A GPU's ops return before they are done, so that what a call takes is what Python and torch take
+// to begin them, and an entry begins them all at once: it saves most of that, but takes a time of
+// its own, whatever the ops. What is as short as that is never bought. Which ops are a GPU's is not
+// asked: in a process that uses one they are taken to be.
+//
 // Mistakes are bounded. All purchases together, those included that gave nothing (a walk that broke
 // at once, an entry that the gate refused, sizes that never came again), may not take a larger
 // share of the processor time of the process than a root has to pay for itself.
@@ -57,6 +62,7 @@ struct RootHistory {
       0};          ///< the calls behind the first one, what recorded roots inside took left out
   int skip = 0;    ///< of the next calls nobody looks at so many
   int weight = 1;  ///< calls that the next one looked at stands for
+  bool on_gpu = false;           ///< its ops may be a GPU's
   bool gradients = false;        ///< the calls are made in gradient mode
   bool needs_gradients = false;  ///< what was recorded of it does: so will what is inside
   int useless = 0;               ///< calls in a row in which it was hot and no entry ran
@@ -139,11 +145,11 @@ class TierUp {
   Nanoseconds pays_after(const RootHistory& root) const;
 
  private:
-  bool pays(Nanoseconds native, Nanoseconds pays_after, Nanoseconds price) const;
+  bool pays(Nanoseconds native, Nanoseconds pays_after, Nanoseconds price, double one_in) const;
   static Nanoseconds processor_time();
 
   Clock used_;
-  Nanoseconds spent_{0};
+  Nanoseconds spent_{0}, ops_took_{0};
   std::int64_t ops_ = 0;
 };
 

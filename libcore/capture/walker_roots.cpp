@@ -23,6 +23,7 @@
 #include "python/literal.h"
 #include "python/rest.h"
 #include "record/symbolic_sizes.h"
+#include "torch/device_memory.h"
 #include "torch/op_counter.h"
 #include "torch/state.h"
 
@@ -276,6 +277,7 @@ void Walker::left_native(Region& region) {
     } else if (root.ops < 0) {
       ops = time / kOpTime + 1;
     }
+    if (ops) root.on_gpu = torch::uses_gpu();
     if (ops && *ops <= 0) {
       TierUp::ran_hot(root, false);  // some calls without an op, and nobody looks at it any more
     } else {

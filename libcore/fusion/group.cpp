@@ -6,7 +6,9 @@
 #include <queue>
 #include <unordered_set>
 
+#include "fusion/few_columns.h"
 #include "fusion/plan.h"
+#include "ir/size_estimate.h"
 #include "ops/op.h"
 
 namespace penstock::fusion {
@@ -154,6 +156,44 @@ bool GroupMerger::rows_fit(const Alignment& alignment) const {
   return true;
 }
 
+bool GroupMerger::has_few_columns(const Root& root) const {
+  const Node& node = plan_.node_of(root);
+  const ops::OpFacts* op = ops::find_op(node.op);
+  if (op == nullptr || op->group != ops::PrimGroup::reduce) return false;
+  const TensorType& self = plan_.type(operand_value(node, "self"));
+  double length = 1;
+  bool rows = false;
+  for (const std::int64_t dim : integer_list(node, "dims")) {
+    const auto at = static_cast<std::size_t>(dim);
+    length *= estimate(self.sizes[at], plan_.interface());
+    rows = rows || (self.strides[at] == SymExpr(1) && self.sizes[at] != SymExpr(1));
+  }
+  double columns = 1;
+  for (const SymExpr& size : root.domain) columns *= estimate(size, plan_.interface());
+  return !rows && are_few_columns(columns, length);
+}
+
+/// Whether loops inside of the rows would read what comes of few columns of theirs.
+bool GroupMerger::walks_columns(std::int32_t from, std::int32_t into) const {
+  if (plan_.device == "cpu") return false;
+  const std::int32_t groups[] = {from, into};
+  const auto of_rows = [](const Root& root) { return std::ranges::count(root.row_of, -1) == 0; };
+  const auto any = [&](const auto& holds) {
+    return std::ranges::any_of(groups, [&](std::int32_t group) {
+      return std::ranges::any_of(plan_.groups[group].roots,
+                                 [&](std::int32_t number) { return holds(plan_.roots[number]); });
+    });
+  };
+  if (!any([&](const Root& root) { return has_few_columns(root); })) return false;
+  return any([&](const Root& reader) {
+    const bool loops = reader.kind != RootKind::pointwise || !of_rows(reader);
+    return loops && std::ranges::any_of(reader.accesses, [&](const Access& access) {
+             const Root& read = plan_.roots[plan_.values[access.value].root];
+             return (read.group == from || read.group == into) && of_rows(read);
+           });
+  });
+}
+
 bool GroupMerger::merge(std::int32_t from, std::int32_t into, const Alignment& alignment) {
   Group& a = plan_.groups[from];
   Group& b = plan_.groups[into];
@@ -166,7 +206,7 @@ bool GroupMerger::merge(std::int32_t from, std::int32_t into, const Alignment& a
   for (const auto& [root, rows] : alignment.row_of) {
     before.push_back(std::exchange(plan_.roots[root].row_of, rows));
   }
-  if (!rows_agree(from, into)) {
+  if (!rows_agree(from, into) || walks_columns(from, into)) {
     for (std::size_t i = 0; i < before.size(); ++i) {
       plan_.roots[alignment.row_of[i].first].row_of = std::move(before[i]);
     }

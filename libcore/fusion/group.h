@@ -20,7 +20,8 @@ class GroupMerger {
   explicit GroupMerger(FusionPlan& plan);
 
   /// Puts the roots of `from` into `into` if the rows of both agree wherever one reads the other,
-  /// and no third group stands between. Returns whether it did.
+  /// and no third group stands between. On a device few columns are reduced by themselves: what
+  /// reads them all would walk memory as they do. Returns whether it did.
   bool merge(std::int32_t from, std::int32_t into, const Alignment& alignment);
 
   /// Groups that `group` reads or must follow.
@@ -33,6 +34,8 @@ class GroupMerger {
   bool reaches(std::int32_t target, std::int32_t start) const;
   bool rows_fit(const Alignment& alignment) const;
   bool rows_agree(std::int32_t from, std::int32_t into) const;
+  bool has_few_columns(const Root& root) const;
+  bool walks_columns(std::int32_t from, std::int32_t into) const;
 
   FusionPlan& plan_;
   std::vector<std::vector<std::int32_t>> after_;  ///< by root: roots that it must follow besides

@@ -19,7 +19,8 @@
 //                 which join their accumulators by shuffles and shared memory; so all of them know
 //                 the result. Rows that are shared by the loops of a kernel lie in shared memory
 //   columns       sums over other dims, where memory is walked with stride 1 along the loop
-//                 outside: that goes to x, and each thread runs the reduction of its column
+//                 outside: that goes to x, and each thread runs the reduction of its column. Few
+//                 long columns are taken as rows: threads that wait for memory would be too few
 //   scans         and whatever else cannot be taken apart inside a row: a thread a row
 //   all else      (a reduction of everything) one block
 //
@@ -29,6 +30,7 @@
 #include <bit>
 #include <cmath>
 
+#include "fusion/few_columns.h"
 #include "fusion/independence.h"
 #include "fusion/loops.h"
 #include "fusion/rewrite.h"
@@ -111,7 +113,13 @@ class DeviceScheduler {
     if (carries_inside(last)) return bind_serial_rows(last, std::move(nest));
     const bool scratch = writes_scratch_row(last, program_.buffers);
     const bool columns = walks(last.body, last.variable) > walks_inside(last.body);
-    if (!scratch && (columns || longest_inside(last) < kShortRow)) {
+    double rows = length(last);
+    for (const Loop* loop : nest) rows *= length(*loop);
+    const double longest = longest_inside(last);
+    if (!scratch && ((columns && !are_few_columns(rows, longest)) || longest < kShortRow)) {
+      nest.push_back(&last);
+      merge_around(nest, last);
+      nest.pop_back();
       bind_x(last, columns && length(last) >= kLongColumn ? unroll_of(last) : 1);
       return bind_around(std::move(nest));
     }

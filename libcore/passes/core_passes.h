@@ -39,8 +39,8 @@ Result<Graph> fold_affine(Graph graph);
 /// The dims from slowest to fastest, where a tensor of the type is dense in some order.
 std::optional<std::vector<std::int64_t>> dense_order(const TensorType& type);
 
-/// Gives reductions that would leave a GPU idle to torch's kernels. Needs: lower_kept_ops. Leaves:
-/// prims and opaque ops.
+/// Does reductions that would leave a GPU idle in stages, or gives them to torch's kernels. Needs:
+/// lower_kept_ops. Leaves: prims and opaque ops.
 Result<Graph> hand_over_reductions(Graph graph);
 
 /// Makes outputs with memory of their own lie as the interface says (strides).

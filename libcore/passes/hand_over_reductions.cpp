@@ -1,4 +1,4 @@
-// Reductions of a GPU's graph that torch's kernels do
+// Reductions of a GPU's graph that no loop over rows does
 //
 // Problem. A reduction with few results of many elements leaves a GPU idle as a loop over rows:
 // torch's kernels take it apart. Where no derivatives are made, the op that it belongs to stays
@@ -6,14 +6,16 @@
 // was repeated along the batch the gradient is a sum over it.
 //
 // Idea. Until derivatives are made all reductions are prims. Behind that those that would leave the
-// device idle become torch's ops of the same elements: a sum of what was converted from a half type
-// reads that itself.
+// device idle are done in stages (stage_reductions.h). Where they cannot be, as sizes are not known
+// or a place is asked for, they become torch's ops of the same elements: a sum of what was
+// converted from a half type reads that itself.
 #include <algorithm>
 
 #include "ops/op.h"
 #include "passes/core_passes.h"
 #include "passes/decompose/decomposition.h"
 #include "passes/decompose/device_reductions.h"
+#include "passes/stage_reductions.h"
 
 namespace penstock::passes {
 
@@ -61,7 +63,8 @@ class Reductions {
     for (const Node& old : rewrite_.old_nodes()) {
       Node node = rewrite_.current(old);
       rewrite_.set_call(node.call);
-      if (!is_idle(node) || !hand_over(node)) rewrite_.keep(std::move(node));
+      if (!is_idle(node) || !(reduce_in_stages(rewrite_, node, dims_of(node)) || hand_over(node)))
+        rewrite_.keep(std::move(node));
     }
     return rewrite_.finish();
   }

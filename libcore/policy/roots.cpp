@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "python/literal.h"
+#include "torch/device_memory.h"
 
 namespace penstock::policy {
 
@@ -119,7 +120,10 @@ bool is_of_optimizer(const Frame& frame) {
 bool RootPolicy::is_native(const Frame& frame) const {
   PyCodeObject* code = frame.code();
   if ((code->co_flags & CO_OPTIMIZED) == 0 || is_constructor(frame)) return true;
-  return !follows_code(callables_.of(code, frame.globals()).rule->action);
+  // On a GPU torch's kernels take all parameters at once: segments between them would only be in
+  // the way.
+  return !follows_code(callables_.of(code, frame.globals()).rule->action) ||
+         (torch::uses_gpu() && is_of_optimizer(frame));
 }
 
 bool RootPolicy::is_apart(const Frame& frame) const {

@@ -22,7 +22,8 @@ class RootPolicy {
       : only_(std::move(only)), callables_(callables) {}
 
   /// True when the frame may never be a root nor conducted: module and class bodies, constructors
-  /// of modules and optimizers, code in which no segment starts by its rule.
+  /// of modules and optimizers, code in which no segment starts by its rule, and what optimizers do
+  /// in a process that uses a GPU.
   bool is_native(const python::Frame& frame) const;
   /// True when a constructor, or code that a rule leaves to Python with all that it calls, is below
   /// this frame on the stack.

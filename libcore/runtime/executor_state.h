@@ -102,10 +102,13 @@ struct Executor::State {
   Result<void> take_memory(const Plan& plan, std::size_t part, const RunCall& call);
   // One graph of a device (executor_graph.cpp):
   Result<bool> run_graph(Plan& plan, bool prepared, std::span<OutputTensor> outputs);
-  bool record_graph(Plan& plan);
-  Result<void> record_steps(Plan& plan, std::vector<PooledMemory>& taken);
+  bool record_graph(Plan& plan, PlanGraph::Recorded& recorded);
+  void take_lent(const Plan& plan, PlanGraph::Recorded& recorded) const;
+  Result<void> record_steps(Plan& plan, PlanGraph::Recorded& recorded,
+                            std::vector<PooledMemory>& taken);
   void set_library_pointers(const Plan& plan, const PlannedStep& step);
-  Result<void> launch_graph(Plan& plan, std::span<OutputTensor> outputs);
+  Result<void> launch_graph(Plan& plan, PlanGraph::Recorded& recorded,
+                            std::span<OutputTensor> outputs);
   void describe_output(const Plan& plan, std::size_t index, std::span<OutputTensor> outputs);
 };
 

@@ -15,6 +15,10 @@ constexpr std::size_t kCopiedPerCall = std::size_t{2} << 20;
 constexpr int kRunsBefore = 1;
 /// Addresses that change more often are not worth it.
 constexpr int kMostRecordings = 4;
+/// Runs in a row for which what stays is waited for.
+constexpr int kMostAway = 3;
+/// What a plan lends is its own between steps, too.
+constexpr std::int64_t kMostLent = std::int64_t{4} << 30;
 
 /// Bytes from the first element to the end of the last.
 std::size_t extent(const Window& window) {
@@ -28,6 +32,11 @@ std::size_t extent(const Window& window) {
 }
 
 }  // namespace
+
+bool PlanGraph::Recorded::is_out() const {
+  return std::ranges::any_of(
+      lent, [](const auto& memory) { return memory != nullptr && memory->is_out(); });
+}
 
 bool PlanGraph::is_possible(const KernelBundle& bundle, const Plan& plan) {
   if (state_ == State::unknown) state_ = decide(bundle, plan);
@@ -43,6 +52,13 @@ PlanGraph::State PlanGraph::decide(const KernelBundle& bundle, const Plan& plan)
   for (const Mutation& mutation : bundle.interface.mutations) {
     for (ReadByTorch& read : inputs) read.stays |= read.input == mutation.input;
   }
+  for (const Saved& saved : bundle.interface.training.saved) {
+    for (ReadByTorch& read : inputs) read.stays |= read.input == saved.input;
+  }
+  std::size_t made = 0;
+  for (const std::size_t bytes : plan.output_bytes) made += bytes;
+  may_lend_ = bundle.interface.training.role != GraphRole::inference &&
+              made <= static_cast<std::size_t>(kMostLent);
   return bundle.steps.empty() ? State::impossible : State::possible;
 }
 
@@ -95,32 +111,61 @@ bool PlanGraph::stays(const KernelBundle& bundle, BufferId memory) const {
 }
 
 /// What is copied takes less time than is won.
-bool PlanGraph::is_cheap() const {
+bool PlanGraph::is_cheap(bool lends) const {
   std::size_t bytes = 0;
   for (const ReadByTorch& read : inputs) bytes += read.copied ? read.bytes : 0;
-  for (const OfTorch& made : outputs) bytes += made.bytes;
+  for (const OfTorch& made : outputs) bytes += lends ? 0 : made.bytes;
   return bytes <= torch_calls_ * kCopiedPerCall;
 }
 
-bool PlanGraph::is_next(std::span<void* const> addresses, std::uint64_t settings) {
-  bool moved = std::exchange(settings_, settings) != settings;
+void PlanGraph::forget_recorded() {
+  lending_ = Recorded();
+  copying_ = Recorded();
+  away_ = 0;
+}
+
+/// Whether an input is elsewhere that is not copied. What stays may come back.
+bool PlanGraph::has_moved(std::span<void* const> addresses) {
+  const bool recorded = lending_.graph != nullptr || copying_.graph != nullptr;
+  bool moved = false, away = false;
   for (ReadByTorch& read : inputs) {
     const void* now = addresses[static_cast<std::size_t>(read.input)];
-    if (read.copied || std::exchange(read.address, now) == now) continue;
+    if (read.copied || read.address == now) continue;
+    if (read.stays && recorded) {
+      away = true;
+      continue;
+    }
+    read.address = now;
     moved = true;
     if (runs_ > 0) read.copied = !read.stays;
   }
+  if (moved) forget_recorded();
+  away_ = away ? away_ + 1 : 0;
+  if (away_ <= kMostAway) return away;
+  for (ReadByTorch& read : inputs) read.address = addresses[static_cast<std::size_t>(read.input)];
+  forget_recorded();
+  return false;
+}
+
+PlanGraph::Recorded* PlanGraph::next(std::span<void* const> addresses, std::uint64_t settings) {
+  if (std::exchange(settings_, settings) != settings) forget_recorded();
+  const bool away = has_moved(addresses);
   if (runs_ < kRunsBefore) {
     ++runs_;
-    return false;
+    return nullptr;
   }
-  if (graph != nullptr && !moved) return true;
-  graph = nullptr;
-  if (++recordings_ > kMostRecordings || !is_cheap()) {
+  if (away) return nullptr;
+  const bool lends = may_lend_ && !lending_.is_out();
+  Recorded& recorded = lends ? lending_ : copying_;
+  if (recorded.graph != nullptr) return &recorded;
+  const bool costs = !is_cheap(lends);
+  if (costs && may_lend_ && !lends) return nullptr;  // until what is lent comes back
+  if (++recordings_ > (may_lend_ ? 2 : 1) * kMostRecordings || costs) {
     give_up();
-    return false;
+    return nullptr;
   }
-  return true;
+  recorded.lends = lends;
+  return &recorded;
 }
 
 }  // namespace penstock::runtime

@@ -42,4 +42,12 @@ void* current_stream(int device) {
   return stream;
 }
 
+bool uses_gpu() {
+  static PyObject* const name = PyUnicode_InternFromString("torch.cuda");
+  static PyObject* const begun = PyUnicode_InternFromString("_initialized");
+  PyObject* module = PyDict_GetItem(PyImport_GetModuleDict(), name);
+  if (module == nullptr || PyModule_Check(module) == 0) return false;
+  return PyDict_GetItem(PyModule_GetDict(module), begun) == Py_True;
+}
+
 }  // namespace penstock::torch

@@ -21,4 +21,7 @@ const DeviceFunctions* device_functions();
 /// number; null, which is the default stream, where torch has no CUDA. Needs the GIL.
 void* current_stream(int device);
 
+/// Whether this process's torch has begun to use CUDA. Needs the GIL.
+bool uses_gpu();
+
 }  // namespace penstock::torch

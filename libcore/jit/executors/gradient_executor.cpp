@@ -431,6 +431,7 @@ class GradientExecutor final : public Executor, public RunObserver {
     before_.assign(call.inputs.size(), nullptr);
     for (const Mutation& mutation : program_->parts.mutations) {
       const auto input = static_cast<std::size_t>(mutation.input);
+      if (!program_->decides[input]) continue;
       before_[input] = detached_copy(call.inputs[input].object);
       PyErr_Clear();
     }
@@ -576,6 +577,7 @@ Result<std::unique_ptr<Executor>> make_gradient_executor(GradientParts parts) {
   find_places(*program);
   program->parts.recorded = needed_again(std::move(program->parts.recorded), program->attached);
   program->reads = inputs_read(program->parts.recorded);
+  program->decides = inputs_that_decide(program->parts.recorded, program->attached);
   program->draws = draws_numbers(program->parts.recorded);
   program->saves_nothing = program->saved.empty() && program->kept_inputs.empty() &&
                            program->kept_outputs.empty() && program->copied_inputs.empty() &&

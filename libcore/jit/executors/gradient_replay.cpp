@@ -172,6 +172,43 @@ std::vector<bool> inputs_read(const Graph& graph) {
   return read;
 }
 
+namespace {
+
+/// The op moves on what it is given as that argument, and does nothing else with it.
+bool only_moves_on(const Node& node, std::string_view name) {
+  const Argument* training = find_argument(node, "training");
+  const bool* by_batch = training == nullptr ? nullptr : training->as<bool>();
+  return by_batch != nullptr && *by_batch && (name == "running_mean" || name == "running_var");
+}
+
+/// The op writes the one tensor that it is given, with numbers.
+bool writes_by_itself(const Node& node) {
+  int values = 0;
+  for (const NamedArgument& argument : node.args)
+    for_each_value(argument.value, [&](ValueId) { ++values; });
+  return values == 1 && writes(node);
+}
+
+}  // namespace
+
+std::vector<bool> inputs_that_decide(const Graph& graph,
+                                     const std::vector<std::uint32_t>& attached) {
+  std::vector<bool> needed(graph.values.size(), false);
+  for (const std::uint32_t output : attached) needed[graph.outputs[output]] = true;
+  for (std::size_t i = graph.nodes.size(); i-- > 0;) {
+    const Node& node = graph.nodes[i];
+    const bool used = std::ranges::any_of(node.results, [&](ValueId id) { return needed[id]; });
+    // What else is written may be read under another name.
+    if (!used && (!writes(node) || writes_by_itself(node))) continue;
+    for (const NamedArgument& argument : node.args) {
+      if (only_moves_on(node, argument.name)) continue;
+      for_each_value(argument.value, [&](ValueId id) { needed[id] = true; });
+    }
+  }
+  needed.resize(graph.interface.inputs.size());
+  return needed;
+}
+
 bool differentiate_by_torch(GradientProgram& program, const GradientReplay& replay,
                             std::span<PyObject* const> tangents, std::vector<PyRef>& gradients,
                             std::chrono::nanoseconds& engine_time) {

@@ -37,6 +37,7 @@ struct GradientProgram {
   /// Of `inputs`, those that torch's own ops would not keep: the program may write them meanwhile.
   std::vector<std::uint32_t> loose_inputs;
   std::vector<bool> reads;         ///< by input: the ops that torch runs again read it
+  std::vector<bool> decides;       ///< by input: what it holds may change a gradient
   std::vector<std::uint32_t> all;  ///< positions of backward's inputs
   /// Where an input of backward's comes from: a tensor that torch keeps, a copy, a result of
   /// forward's kernels that nobody else has, or an input of the call.
@@ -81,6 +82,11 @@ Graph needed_again(Graph recorded, const std::vector<std::uint32_t>& attached);
 
 /// By input, whether a node reads it.
 std::vector<bool> inputs_read(const Graph& graph);
+
+/// By input, whether what it holds may change what comes of the graph's `attached` outputs. Running
+/// statistics that are only moved on, and numbers that are only counted up, do not.
+std::vector<bool> inputs_that_decide(const Graph& graph,
+                                     const std::vector<std::uint32_t>& attached);
 
 /// The gradients of the program's inputs by torch's own ops: the recorded graph is run again under
 /// gradient mode. `tangents`: one per attached output, null where none comes. Where gradient mode

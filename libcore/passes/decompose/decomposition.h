@@ -98,6 +98,8 @@ class Decomposition : public ops::Inference {
   ValueId swap_last(ValueId x);  ///< transposes the last two dims
   ValueId slice(ValueId x, std::int64_t dim, const SymExpr& start, const SymExpr& length,
                 const SymExpr& step);
+  /// Whether a reduction would leave a GPU idle, so that the op stays torch's.
+  bool leaves_to_torch(ValueId x, const std::vector<std::int64_t>& dims) const;
   ValueId reduce(std::string_view prim, ValueId x, const std::vector<std::int64_t>& dims,
                  bool keep);
   ValueId full(const std::vector<SymExpr>& sizes, Argument value, DType dtype);
@@ -144,8 +146,6 @@ class Decomposition : public ops::Inference {
 
  private:
   ValueId check(ValueId id);
-  /// Whether a reduction would leave a GPU idle, so that the op stays torch's.
-  bool leaves_to_torch(ValueId x, const std::vector<std::int64_t>& dims) const;
   Rewrite& rewrite_;
   std::string_view detail_;
   std::vector<ValueId> results_;

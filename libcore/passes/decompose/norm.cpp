@@ -131,11 +131,12 @@ void update_running(Decomposition& d, const char* name, ValueId batch, double mo
   d.write(running, mixed);
 }
 
-/// Those of whole channels. On a GPU torch's kernel computes them where loops would leave it idle;
-/// the op as a whole may not stay torch's, which would write the running ones unseen.
+/// Those of whole channels. On a GPU torch's kernel computes them where loops would leave it idle
+/// and nothing behind does them in stages; the op as a whole may not stay torch's, which would
+/// write the running ones unseen.
 Statistics channel_statistics(Decomposition& d, ValueId x, const std::vector<std::int64_t>& dims,
                               const SymExpr& count) {
-  if (d.type(x).device == "cpu") return statistics(d, x, dims);
+  if (!d.leaves_to_torch(x, dims)) return statistics(d, x, dims);
   const std::vector<ValueId> both = d.apply_all(
       "aten.var_mean.correction", {arg("self", value_argument(x)), arg("dim", list_of(dims)),
                                    arg("correction", std::int64_t{0}), arg("keepdim", true)});

@@ -83,6 +83,10 @@ def gated(x, w, buffer):
     return y
 
 
+def normed(x, w, mean, variance):
+    return torch.tanh(F.batch_norm(x @ w, mean, variance, training=True))
+
+
 def in_place(x, w):
     y = x @ w
     y.add_(1)
@@ -304,3 +308,10 @@ for _ in range(8):
     grads = torch.autograd.grad(gated(X, w, buffer).sum(), [w], create_graph=True)
     grads[0].sum().backward()
     show("written before twice", w.grad, buffer)
+# Running statistics move on once, however often the gradients are made.
+mean, variance = torch.zeros(5), torch.ones(5)
+for _ in range(8):
+    w = leaf(W)
+    grads = torch.autograd.grad(normed(X, w, mean, variance).square().sum(), [w], create_graph=True)
+    grads[0].square().sum().backward()
+    show("statistics twice", w.grad, mean, variance)

@@ -247,3 +247,47 @@ TEST_CASE("in gradient mode a root pays later: backward is compiled, and both si
   slow.gradients = true;
   CHECK(process.calls_until_hot(slow, seconds(1), 1) > 3 * TierUp::kSavedOneIn);
 }
+
+TEST_CASE("what a GPU does pays sooner, for a call takes what it takes to begin its ops") {
+  Process process;
+  RootHistory here, there;
+  there.on_gpu = true;
+  here.gradients = there.gradients = true;
+  const int calls = process.calls_until_hot(here, milliseconds(10), 180);
+  const int on_gpu = process.calls_until_hot(there, milliseconds(10), 180);
+  CHECK(on_gpu * 3 < calls);
+  // Half of that is taken to be saved.
+  const nanoseconds price = process.policy.price(there);
+  CHECK(milliseconds(10) * (on_gpu - 1) * 3 >= price * 2);
+  CHECK(milliseconds(10) * (on_gpu - 1) * 3 <= price * 3);
+}
+
+TEST_CASE("a call on a GPU that is as short as an entry's never pays") {
+  Process process;
+  RootHistory root;
+  root.on_gpu = true;
+  CHECK(process.calls_until_hot(root, microseconds(45), 1) == 1'000'000);
+  RootHistory gradients, longer;
+  gradients.on_gpu = longer.on_gpu = gradients.gradients = longer.gradients = true;
+  CHECK(process.calls_until_hot(gradients, microseconds(300), 2) == 1'000'000);
+  CHECK(process.calls_until_hot(longer, microseconds(300), 6) < 2000);
+}
+
+TEST_CASE("libraries that are loaded for a graph of one op are not what ops take") {
+  Process process;
+  const nanoseconds before = process.policy.price(200);
+  for (int i = 0; i < 4; ++i) process.policy.spent(3, milliseconds(300));
+  CHECK(process.policy.price(200) < before * 3);
+  process.policy.spent(600, seconds(12));
+  CHECK(process.policy.price(200) > before * 20);
+}
+
+TEST_CASE("what a GPU's entries cost may be half of the process's time") {
+  Process process;
+  RootHistory root;
+  root.on_gpu = true;
+  process.used = process.policy.price(100) * 3;
+  CHECK(process.calls_until_hot(root, milliseconds(10), 100, 1000) < 1000);
+  RootHistory other;
+  CHECK(process.calls_until_hot(other, milliseconds(10), 100, 1000) == 1000);
+}

@@ -29,6 +29,19 @@ ValueId in_float32(GraphBuilder& b, ValueId x, const Compute& compute) {
   return b.convert(compute(b.convert(x, DType::float32)), b.dtype(x));
 }
 
+TEST_CASE("what reads few columns' sums everywhere is a kernel of its own, beside them") {
+  GraphBuilder b;
+  const ValueId x = b.input({2048, 64});
+  const ValueId sum = b.reduce("sum", x, {0});
+  b.output(b.binary("sub", x, b.broadcast(sum, {2048, 64}, {1})));
+  const LoopProgram program = checked_on_device(b);
+  CHECK(program.steps.size() == 2);
+  GraphBuilder rows;
+  const ValueId y = rows.input({64, 2048});
+  rows.output(rows.binary("sub", y, rows.broadcast(rows.reduce("sum", y, {1}), {64, 2048}, {0})));
+  CHECK(checked_on_device(rows).steps.size() == 1);
+}
+
 TEST_CASE("the library applies bias and activation, half types' too") {
   for (const DType dtype : {DType::float32, DType::bfloat16, DType::float16}) {
     for (const bool relu : {false, true}) {

@@ -64,6 +64,26 @@ TEST_CASE("columns are walked side by side") {
   CHECK(has(program, "for i1 in 64,"));
 }
 
+TEST_CASE("few long columns go to blocks, as rows") {
+  GraphBuilder b;
+  b.output(b.reduce("sum", b.input({2048, 64}), {0}));
+  LoopProgram program = on_device(b);
+  CHECK(has(program, "for i0 in 64 bind global_y"));
+  CHECK(has(program, "for i1 in 2048 bind thread_x,"));
+}
+
+TEST_CASE("pieces of an image's columns are walked side by side, all of its dims over the grid") {
+  GraphBuilder b;
+  const ValueId x = b.permute(b.input({8, 56, 32, 4, 64}), {3, 2, 0, 1, 4});
+  b.output(b.reduce("sum", x, {3}));
+  LoopProgram program = on_device(b);
+  CHECK_MESSAGE(has(program, "in 64 bind global_x"), to_text(program));
+  CHECK_MESSAGE(has(program, "bind global_z"), to_text(program));
+  // None of them is run whole by each thread.
+  CHECK_MESSAGE(!has(program, "in 4:"), to_text(program));
+  CHECK_MESSAGE(has(program, "in 56,"), to_text(program));
+}
+
 TEST_CASE("channels that lie side by side go to x, also where they are the loop outside") {
   GraphBuilder b;
   const ValueId x = b.input({2048, 64});

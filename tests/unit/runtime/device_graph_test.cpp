@@ -58,14 +58,40 @@ TEST_CASE("what moves later is recorded anew, and copied from then on") {
   CHECK(fake().facts.alive == 1);
 }
 
-TEST_CASE("weights that move are recorded anew, and never copied") {
+TEST_CASE("weights that move are waited for, then recorded anew, and never copied") {
   KernelBundle bundle = two_outputs();
   bundle.interface.inputs[0].kind = InputKind::parameter;
   Running run(std::move(bundle));
-  float* w = run.tensor(100);
-  for (float value = 0; value < 12; ++value) CHECK(run.right(run.tensor(value), w));
+  float *x = run.tensor(1), *w = run.tensor(100);
+  for (int i = 0; i < 2; ++i) CHECK(run.right(x, w));
+  for (float value = 0; value < 3; ++value) CHECK(run.right(run.tensor(value), w));
+  CHECK(fake().facts.graph_launches == 1);
+  CHECK(run.right(x, w));  // back where they were
+  CHECK(fake().facts.graph_launches == 2);
+  CHECK(fake().facts.graphs == 1);
+  float* there = run.tensor(7);
+  for (int i = 0; i < 6; ++i) CHECK(run.right(there, w));
+  CHECK(fake().facts.graphs == 2);
+  CHECK(fake().facts.graph_launches == 5);
+  for (float value = 0; value < 20; ++value) CHECK(run.right(run.tensor(value), w));
   CHECK(fake().facts.graphs == 4);  // then it is not tried again
   CHECK(fake().facts.alive == 0);
+}
+
+TEST_CASE("what the other part of a step saved is waited for") {
+  KernelBundle bundle = two_outputs();
+  bundle.interface.training.role = GraphRole::backward;
+  bundle.interface.training.saved = {{0, 0}};
+  Running run(std::move(bundle));
+  run.torch.adopts = false;
+  float *first = run.tensor(1), *x = run.tensor(2), *w = run.tensor(100);
+  for (float* at : {first, x, x, first, x, x}) {
+    run.kept.clear();
+    CHECK(run.right(at, w));
+  }
+  CHECK(fake().facts.graphs == 1);
+  CHECK(fake().facts.graph_launches == 4);
+  CHECK(fake().facts.copies == 0);
 }
 
 TEST_CASE("results that torch may not keep are written where they go") {
@@ -154,6 +180,101 @@ TEST_CASE("a part of another's memory is written there") {
   float *x = run.tensor(1), *w = run.tensor(100);
   for (int i = 0; i < 4; ++i) run.right(x, w);
   CHECK(run.torch.refused == 2);
+}
+
+/// The two outputs as a part of a training step's, made by the device's own work in their memory.
+Running part_of_step() {
+  KernelBundle bundle = two_outputs();
+  bundle.interface.training.role = GraphRole::forward;
+  return Running(std::move(bundle));
+}
+
+TEST_CASE("what a part of a step makes stays where it is made, once the last has come back") {
+  Running run = part_of_step();
+  run.torch.adopts = false;
+  float *x = run.tensor(1), *w = run.tensor(100);
+  CHECK(run.right(x, w));
+  run.kept.clear();
+  CHECK(run.right(x, w));
+  const std::array<void*, 2> places = {run.kept[0][0].data, run.kept[0][1].data};
+  const int updates = fake().facts.updates;
+  for (int i = 0; i < 5; ++i) {
+    run.kept.clear();
+    CHECK(run.right(x, w));
+    CHECK(run.kept[0][0].data == places[0]);
+    CHECK(run.kept[0][1].data == places[1]);
+  }
+  CHECK(fake().facts.graphs == 1);
+  CHECK(fake().facts.copies == 0);
+  CHECK(fake().facts.updates == updates);
+}
+
+TEST_CASE("what somebody still has of an earlier step is not written") {
+  Running run = part_of_step();
+  run.torch.adopts = false;
+  float* w = run.tensor(100);
+  float* x = run.tensor(0);
+  const auto first_of = [&](std::size_t call) {
+    return static_cast<float*>(run.kept[call][0].data)[0];
+  };
+  for (int call = 0; call < 6; ++call) {
+    x[0] = static_cast<float>(call);
+    CHECK(run.right(x, w));
+    for (std::size_t earlier = 0; earlier < run.kept.size(); ++earlier)
+      CHECK(first_of(earlier) == static_cast<float>(earlier) + 201);
+  }
+  CHECK(fake().facts.graphs == 2);  // the second one copies what it makes
+  CHECK(fake().facts.graph_launches == 5);
+  // One of the two outputs is enough.
+  OutputTensor held = std::move(run.kept[1][1]);
+  run.kept.clear();
+  CHECK(run.right(x, w));
+  CHECK(run.kept[0][1].data != held.data);
+  held = OutputTensor();
+  run.kept.clear();
+  CHECK(run.right(x, w));
+  CHECK(fake().facts.graphs == 2);
+}
+
+TEST_CASE("what torch made itself is copied from a part of a step, too") {
+  Running run = part_of_step();
+  float *x = run.tensor(1), *w = run.tensor(100);
+  for (int i = 0; i < 4; ++i) {
+    run.kept.clear();
+    CHECK(run.right(x, w));
+  }
+  CHECK(fake().facts.graphs == 1);
+  CHECK(fake().facts.copies == 3);  // the second output, in three runs
+}
+
+TEST_CASE("what is lent is no memory that other graphs work on") {
+  const auto runtime = new_runtime();
+  // torch copies its first input, which moves, into the graph's memory.
+  Running other(two_outputs(), runtime);
+  float* w = other.tensor(100);
+  for (int i = 0; i < 3; ++i) CHECK(other.right(other.tensor(1), w));
+  KernelBundle bundle = two_outputs();
+  bundle.interface.training.role = GraphRole::backward;
+  Running run(std::move(bundle), runtime);
+  run.torch.adopts = false;
+  float* x = run.tensor(3);
+  for (int i = 0; i < 3; ++i) {
+    run.kept.clear();
+    CHECK(run.right(x, w));
+  }
+  CHECK(other.right(other.tensor(50), w));
+  CHECK(static_cast<float*>(run.kept[0][0].data)[0] == 204);
+  CHECK(static_cast<float*>(run.kept[0][1].data)[0] == 205);
+}
+
+TEST_CASE("a lent result outlives the graph that made it") {
+  Running run = part_of_step();
+  run.torch.adopts = false;
+  float *x = run.tensor(1), *w = run.tensor(100);
+  for (int i = 0; i < 2; ++i) CHECK(run.right(x, w));
+  auto last = std::move(run.kept.back());
+  run.executor = nullptr;
+  CHECK(static_cast<float*>(last[0].data)[0] == 202);
 }
 
 }  // namespace

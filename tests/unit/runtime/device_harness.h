@@ -38,19 +38,36 @@ inline Fake& fake() {
 inline int g_default = 0, g_other = 0;
 inline void* g_stream = &g_default;  // torch's current one
 
-/// As torch's: what is acquired while a graph is recorded is never given to anyone else.
+/// As torch's: what is acquired while a graph is recorded is never given to anyone but other
+/// graphs.
 class Memory final : public MemoryPool {
  public:
   void* acquire(std::size_t bytes) override {
     if (!redirected) return MemoryPool::acquire(bytes);
-    return graphs.emplace_back(std::aligned_alloc(64, (bytes + 63) / 64 * 64));
+    const auto fits = [&](const Block& block) { return block.free && block.bytes >= bytes; };
+    auto found = std::ranges::find_if(graphs, fits);
+    if (found == graphs.end())
+      found = graphs.insert(found, {std::aligned_alloc(64, (bytes + 63) / 64 * 64), bytes, true});
+    found->free = false;
+    return found->at;
   }
   void release(void* block) override {
-    if (std::ranges::find(graphs, block) == graphs.end()) MemoryPool::release(block);
+    const auto found = std::ranges::find(graphs, block, &Block::at);
+    if (found == graphs.end()) return MemoryPool::release(block);
+    found->free = true;
   }
-  ~Memory() override { std::ranges::for_each(graphs, std::free); }
+  ~Memory() override {
+    for (const Block& block : graphs) std::free(block.at);
+  }
   bool redirected = false;
-  std::vector<void*> graphs;
+
+ private:
+  struct Block {
+    void* at;
+    std::size_t bytes;
+    bool free;
+  };
+  std::vector<Block> graphs;
 };
 
 class Blobs final : public BlobSource {
@@ -170,6 +187,27 @@ inline KernelBundle two_outputs() {
   return bundle;
 }
 
+/// Of a process that has done nothing on the device yet.
+inline std::shared_ptr<Runtime> new_runtime() {
+  g_stream = &g_default;
+  fake().facts = FakeCuda();
+  auto runtime = std::make_shared<Runtime>();
+  runtime->open_device = [memory = std::make_shared<Memory>()](const std::string&) {
+    cuda::Host host;
+    host.memory = memory;
+    host.current_stream = [] { return g_stream; };
+    host.redirect = [memory](void* stream) {
+      memory->redirected = true;
+      return std::shared_ptr<void>(std::exchange(g_stream, stream), [memory](void* before) {
+        memory->redirected = false;
+        g_stream = before;
+      });
+    };
+    return cuda::open_device(0, std::move(host));
+  };
+  return runtime;
+}
+
 /// An executor of it, and tensors that move from call to call or do not.
 struct Running {
   Torch torch;
@@ -180,23 +218,8 @@ struct Running {
   };
   std::deque<Eight> tensors;
 
-  explicit Running(KernelBundle bundle = two_outputs()) {
-    g_stream = &g_default;
-    fake().facts = FakeCuda();
-    auto runtime = std::make_shared<Runtime>();
-    runtime->open_device = [memory = std::make_shared<Memory>()](const std::string&) {
-      cuda::Host host;
-      host.memory = memory;
-      host.current_stream = [] { return g_stream; };
-      host.redirect = [memory](void* stream) {
-        memory->redirected = true;
-        return std::shared_ptr<void>(std::exchange(g_stream, stream), [memory](void* before) {
-          memory->redirected = false;
-          g_stream = before;
-        });
-      };
-      return cuda::open_device(0, std::move(host));
-    };
+  explicit Running(KernelBundle bundle = two_outputs(),
+                   std::shared_ptr<Runtime> runtime = new_runtime()) {
     auto made = Executor::create(std::move(runtime), std::move(bundle), blobs, &torch);
     REQUIRE_MESSAGE(made, (made ? "" : made.error().message));
     executor = std::move(*made);
