@@ -1,5 +1,7 @@
 // The walker at a frame that begins: who runs it.
 
+#include <fmt/format.h>
+
 #include "capture/optimizer_step.h"
 #include "capture/walker.h"
 #include "policy/may_record.h"
@@ -13,6 +15,7 @@
 #include "torch/compile_region.h"
 #include "torch/memory_escapes.h"
 #include "torch/op_counter.h"
+#include "torch/overridden_ops.h"
 #include "torch/state.h"
 #include "torch/tensor_allocations.h"
 
@@ -35,6 +38,19 @@ std::uint64_t globals_version(const Frame& frame) {
 /// What becomes of a frame that the walker has no use for, where roots are `weighed` or not.
 Entry left(bool weighed) {
   return weighed ? Entry::native_watched : Entry::native;
+}
+
+SkipEvent replaced_op(const Frame& frame) {
+  policy::ShownCode shown = policy::shown_code(frame);
+  SkipEvent skip;
+  skip.code = std::string(facts(Code::PS0402).id);
+  skip.name = std::move(shown.name);
+  skip.location = std::move(shown.location);
+  skip.reason = fmt::format(
+      "{} is code in Python instead of torch's: from here on nothing is "
+      "compiled while it is",
+      torch::overridden_op());
+  return skip;
 }
 
 /// True for what CPython calls for each warning that its filters let through.
@@ -104,7 +120,13 @@ Entry Walker::decide(Frame& frame) {
   if (rests(frame, region)) return Entry::native_watched;
   const int never = CO_GENERATOR | CO_COROUTINE | CO_ASYNC_GENERATOR;
   if (frame.is_generator() || (frame.code()->co_flags & never) != 0) return left(weighs(region));
-  if (is_disabled(region) || !knows_ops()) return Entry::native;
+  if (is_disabled(region)) return Entry::native;
+  if (!knows_ops()) {
+    // Modes and contexts of torch's end; such an op may last as long as the process.
+    if (torch::ops_are_overridden() && reported_.insert("replaced op").second)
+      sink_.skipped(replaced_op(frame));
+    return Entry::native;
+  }
   return enter_root(frame, region);
 }
 

@@ -65,9 +65,6 @@ namespace {
 /// An `assert` begins, or its condition is asked: a graph can assert.
 bool asserts(const python::Bytecode& code, const Instruction& instruction) {
   const Instruction* next = code.at(instruction.next);
-  const bool only_asks =
-      instruction.opcode == Opcode::TO_BOOL || instruction.opcode == Opcode::COMPARE_TO_BOOL;
-  if (only_asks && next != nullptr) next = code.at(next->next);  // behind the jump
   return next != nullptr && next->opcode == Opcode::LOAD_ASSERTION_ERROR;
 }
 

@@ -68,6 +68,14 @@ bool take_names(auto& made, int& start, std::int32_t& names) {
   return true;
 }
 
+/// What only makes a bool of the condition that the next instruction asks, as CPython 3.13 and
+/// later do it, leaves that to the next one, as earlier ones do: a comparison of tensors gives its
+/// flag, which may be computed with the rest of a segment that ends in front of the branch.
+void leave_truth_to_next(Instruction& instruction) {
+  if (instruction.opcode == Opcode::TO_BOOL) instruction.opcode = Opcode::NOP;
+  if (instruction.opcode == Opcode::COMPARE_TO_BOOL) instruction.opcode = Opcode::COMPARE_OP;
+}
+
 bool jumps_to_boundaries(const auto& made) {
   const auto is_boundary = [&](int unit) {
     return unit >= 0 && unit < static_cast<int>(made.index.size()) && made.index[unit] >= 0;
@@ -129,6 +137,8 @@ void Bytecode::decode_instructions(Decoded& made) const {
     if (facts(opcode).jump == Jump::backward) instruction.target = unit - argument;
     if (opcode == Opcode::CALL) instruction.keyword_names = std::exchange(names, -1);
     made.index[start] = instruction.index;
+    if (asks_truth(opcode) && !made.instructions.empty() && made.instructions.back().next == start)
+      leave_truth_to_next(made.instructions.back());
     made.instructions.push_back(instruction);
     start = -1;
   }

@@ -86,6 +86,13 @@ constexpr std::optional<bool> jumps_on(Opcode opcode) {
   }
 }
 
+/// It asks the truth of what it pops. Where CPython's own takes nothing but a bool (3.13 and
+/// later), a frame that is conducted may have any object there, of which a bool is made before the
+/// frame is left to the evaluator.
+constexpr bool asks_truth(Opcode opcode) {
+  return opcode == Opcode::UNARY_NOT || jumps_on(opcode).has_value();
+}
+
 /// The source range of an instruction: lines from 1 (0: none), columns in UTF-8 bytes from 0 (-1:
 /// none).
 struct Position {

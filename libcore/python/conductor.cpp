@@ -133,7 +133,19 @@ class Activation {
     return true;
   }
 
+  /// The evaluator's own branches take a bool. False: the condition has no truth, and the error is
+  /// set.
+  bool settle_condition() {
+    if (!asks_truth(frame_.instruction().opcode) || PyBool_Check(frame_.peek())) return true;
+    const int truth = PyObject_IsTrue(frame_.peek());
+    if (truth < 0) return false;
+    frame_.pop();
+    frame_.push(PyRef::borrow(truth != 0 ? Py_True : Py_False));
+    return true;
+  }
+
   bool in_window(const Instruction& instruction) {
+    if (!settle_condition()) return caught(instruction, instruction.at, true);
     const std::vector<int> exits = driver_.window_exits(frame_, instruction);
     WindowResult window =
         exits.empty() ? run_instruction_window(frame_, instruction) : run_window(frame_, exits);
@@ -207,6 +219,7 @@ class Activation {
   }
 
   bool leave_to_evaluator() {
+    if (!settle_condition()) return raised_here();
     driver_.leave(frame_, Leaving::exited, nullptr);
     result_ = frame_.exit();
     return false;

@@ -68,15 +68,17 @@ bool overrides(PyObject* registration) {
   return own && std::ranges::find(kKeys, name.substr(name.rfind('/') + 1)) != std::end(kKeys);
 }
 
-bool any_overrides(PyObject* registrations) {
+/// The first registration that stands in for an op of torch's; empty: none does.
+std::string find_override(PyObject* registrations) {
   const PyRef items = PyRef::steal(PySequence_List(registrations));
   if (!items) PyErr_Clear();
   PyObject* kernels = find_native_kernels();
   for (Py_ssize_t i = 0; items && i < PyList_GET_SIZE(items.get()); ++i) {
     PyObject* one = PyList_GET_ITEM(items.get(), i);
-    if (overrides(one) && (kernels == nullptr || !is_native(kernels, one))) return true;
+    if (overrides(one) && (kernels == nullptr || !is_native(kernels, one)))
+      return PyUnicode_AsUTF8(one);
   }
-  return false;
+  return {};
 }
 
 /// The set of all registrations by Python; null while torch is not imported, or has none.
@@ -87,16 +89,27 @@ PyObject* find_registrations() {
   return found != nullptr && PySet_CheckExact(found) ? Py_NewRef(found) : nullptr;
 }
 
+/// What is registered by now, as far as it was looked at.
+struct Registrations {
+  PyObject* all = nullptr;
+  Py_ssize_t seen = 0;
+  std::string overridden;
+};
+Registrations known;
+
 }  // namespace
 
 bool ops_are_overridden() {
-  static PyObject* registrations = nullptr;
-  static Py_ssize_t seen = 0;
-  static bool overridden = false;
-  if (registrations == nullptr) registrations = find_registrations();
-  if (registrations == nullptr || PySet_GET_SIZE(registrations) == seen) return overridden;
-  seen = PySet_GET_SIZE(registrations);
-  return overridden = any_overrides(registrations);
+  if (known.all == nullptr) known.all = find_registrations();
+  if (known.all == nullptr || PySet_GET_SIZE(known.all) == known.seen)
+    return !known.overridden.empty();
+  known.seen = PySet_GET_SIZE(known.all);
+  known.overridden = find_override(known.all);
+  return !known.overridden.empty();
+}
+
+const std::string& overridden_op() {
+  return known.overridden;
 }
 
 }  // namespace penstock::torch

@@ -150,6 +150,12 @@ bool ops_run_plainly() {
   return abi->inference_mode() && *keys == abi->inference_keys;
 }
 
+bool state_is_known() {
+  const StateAbi* abi = state_abi();
+  return abi != nullptr && abi->function_modes != nullptr && abi->inference_mode != nullptr &&
+         local_keys(*abi) != nullptr;
+}
+
 const char* cast_device_name(CastDevice device) {
   return device == CastDevice::cpu ? "cpu" : "cuda";
 }

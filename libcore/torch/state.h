@@ -24,6 +24,9 @@ bool inference_mode();
 /// set, which holds zeros in the ordinary state. False where that record is not found. Needs the
 /// GIL, and torch imported.
 bool ops_run_plainly();
+/// False where this torch's record of that is not found, so that ops_run_plainly() is never true.
+/// Needs the GIL, and torch imported.
+bool state_is_known();
 
 /// Whose ops are autocast (torch/autocast.h).
 enum class CastDevice : std::uint8_t { cpu, gpu };

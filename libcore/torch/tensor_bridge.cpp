@@ -6,6 +6,7 @@
 #include "ir/dtype.h"
 #include "python/literal.h"
 #include "torch/library.h"
+#include "torch/state.h"
 #include "torch/tensor_abi.h"
 
 namespace penstock::torch {
@@ -102,6 +103,8 @@ Result<void> TensorBridge::set_up(PyObject* torch) {
   if (abi_->handle_offset == Abi::kUnknown) {
     return failure(Code::PS0110, "a tensor's address is not found in its Python object");
   }
+  if (!state_is_known())
+    return failure(Code::PS0110, "its record of what changes ops (autocast, modes) is not found");
   abi_->usable = abi_->usable && abi_->self_test(other.get(), spec);
   calibrate_resizing();
   return {};

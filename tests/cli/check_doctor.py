@@ -42,6 +42,12 @@ def examine(suite: Suite) -> None:
     suite.check("doctor PROGRAM names the line that differs", "! line 5 differs" in other and "plain:    False False False" in other, other)
     (suite.work / "chance.py").write_text("import random; print(random.random())")
     suite.check("what is random cannot be compared", "set its seeds" in suite.command("penstock", "doctor", "chance.py"))
+    (suite.work / "replaced.py").write_text(
+        "import torch\nours = torch.library.Library('aten', 'IMPL')\n"
+        "ours.impl('relu', lambda x: x.clamp(min=0), 'CPU')\n" + PROGRAM)
+    replaced = suite.command("penstock", "doctor", "replaced.py")
+    for word in ("output     the same", "What to change first", "PS0402", "aten/relu/CPU is code in Python"):
+        suite.check(f"doctor PROGRAM says '{word}' of an op that is replaced", word in replaced, replaced)
     fails = suite.command("penstock", "doctor", "nowhere.py", status=1)
     suite.check("a program that fails by itself", "plain Python itself ends with status 2" in fails, fails)
     given = suite.command("penstock", "doctor", "-c", "import sys; print(sys.argv[1:])", "--json", "x")

@@ -29,6 +29,7 @@ struct Outcome {
   std::string failure;        ///< why there is nothing of it, or how it ended too early
   std::int64_t captured = 0;  ///< ops in graphs that ran
   std::int64_t native = 0;    ///< ops that Python ran
+  std::string replaced;       ///< the op of torch's that something stands in for
   double seconds = 0;
 };
 
@@ -56,6 +57,9 @@ Outcome try_it(Stage& stage, const TrialOptions& options) {
   // Where penstock did not get as far as documents, what it said tells why.
   (void)for_each_document(stage, documents, [&](formats::Document document, const auto&) {
     const auto* end = std::get_if<formats::EndDocument>(&document);
+    const auto* skip = std::get_if<formats::SkipDocument>(&document);
+    if (skip != nullptr && skip->event.code == facts(Code::PS0402).id)
+      out.replaced = fmt::format("{}: {}", skip->event.code, skip->event.reason);
     for (const auto& [name, count] : end != nullptr ? end->counts : decltype(end->counts){}) {
       if (name == "captured_ops") out.captured = count;
       if (name == "native_ops") out.native = count;
@@ -94,22 +98,21 @@ Finding torch_of(const json& facts) {
             "Install torch into this Python, or name another one by --python."};
   Finding out{"torch", fmt::format("{} in {}, {} threads", facts.value("torch", ""),
                                    facts.value("folder", ""), facts.value("threads", 0))};
-  if (const int gpus = facts.value("gpus", 0); gpus > 0) {
-    out.text += fmt::format(", {} GPUs", gpus);
-    out.verdict = Verdict::slower;
-    out.way_out = "Tensors on GPUs are left to torch; what runs on the CPU is compiled.";
-  }
+  if (const int gpus = facts.value("gpus", 0); gpus > 0) out.text += fmt::format(", {} GPUs", gpus);
   return out;
 }
 
 Finding trial_of(const json& facts, const Outcome& outcome) {
   if (outcome.captured == 0 || outcome.native != 0) {
-    const std::string reason = first_diagnostic(outcome.said);
+    const std::string reason =
+        outcome.replaced.empty() ? first_diagnostic(outcome.said) : outcome.replaced;
     return {"trial",
             fmt::format("{} ops of a small program were compiled, {} were not{}{}",
                         outcome.captured, outcome.native, reason.empty() ? "" : ": ", reason),
             Verdict::hindered,
-            "What is said above is the reason; else please report it with this text."};
+            outcome.replaced.empty()
+                ? "What is said above is the reason; else please report it with this text."
+                : std::string(penstock::facts(Code::PS0402).hint)};
   }
   if (facts.value("result", 0.0) != kResult)
     return {"trial",

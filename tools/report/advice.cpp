@@ -24,9 +24,11 @@ Advice of_kind(std::string_view kind) {
   return advice;
 }
 
-/// Defects first; that a short program compiles for most of its time is nothing to be done about.
+/// Defects first, and what stops everything; that a short program compiles for most of its time is
+/// nothing to be done about.
 std::tuple<bool, bool, std::int64_t> rank(const Advice& advice) {
-  return {advice.kind == "defect", advice.kind != "compile", advice.cost_ns};
+  return {advice.kind == "defect" || advice.kind == "replaced", advice.kind != "compile",
+          advice.cost_ns};
 }
 
 class Adviser {
@@ -132,6 +134,7 @@ class Adviser {
 
   void add_skips() {
     for (const SkipEvent& skip : report_.skips) {
+      if (skip.code == facts(Code::PS0402).id) add_replaced_op(skip);
       if (!skip.bypass) continue;
       Advice advice = of_kind("defect");
       advice.code = skip.code;
@@ -141,6 +144,16 @@ class Adviser {
       advice.location = skip.location;
       out_.push_back(std::move(advice));
     }
+  }
+
+  void add_replaced_op(const SkipEvent& skip) {
+    Advice advice = of_kind("replaced");
+    advice.code = skip.code;
+    advice.title = "an op of torch's was replaced, and nothing compiled from then on";
+    advice.detail = skip.reason;
+    advice.hint = facts(Code::PS0402).hint;
+    advice.location = skip.location;
+    out_.push_back(std::move(advice));
   }
 
   void add_graphs() {

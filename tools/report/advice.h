@@ -11,7 +11,8 @@ namespace penstock::report {
 
 /// One thing that would make the program faster, and what it costs as it is.
 struct Advice {
-  std::string kind;   ///< "defect", "break", "recompile", "refused", "fallback", "compile", "none"
+  /// "defect", "replaced", "break", "recompile", "refused", "fallback", "compile" or "none".
+  std::string kind;
   std::string code;   ///< of the diagnostic, or empty
   std::string title;  ///< a sentence without a full stop
   std::string detail;

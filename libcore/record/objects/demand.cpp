@@ -37,15 +37,6 @@ bool leads_to_raise(const FrameShadow& f, int unit) {
   return false;
 }
 
-/// The conditional jump that asks the flag on top of the stack: the instruction itself, or that
-/// behind it.
-const Instruction* jump_on_flag(const FrameShadow& f) {
-  const Instruction* i = f.instruction;
-  if (i->opcode == Opcode::TO_BOOL || i->opcode == Opcode::COMPARE_TO_BOOL)
-    i = f.frame->bytecode().at(i->next);
-  return i != nullptr && python::jumps_on(i->opcode) ? i : nullptr;
-}
-
 bool is_flag(Walk& walk, Operand flag) {
   if (!flag.shadow.is(Shadow::Kind::node) || !walk.is_tensor(flag.object) ||
       !torch::has_torch_truth(Py_TYPE(flag.object)) || walk.recorder.grid.has(flag.shadow.index))
@@ -76,13 +67,14 @@ void demand(Walk& walk, ValueId flag) {
 }  // namespace
 
 std::optional<bool> demand_truth(Walk& walk, const FrameShadow& f, Operand flag) {
-  const Instruction* jump = jump_on_flag(f);
-  if (jump == nullptr || !is_flag(walk, flag) || torch::in_compiled_region() ||
+  const Instruction* jump = f.instruction;
+  const auto jumps_when = python::jumps_on(jump->opcode);
+  if (!jumps_when || !is_flag(walk, flag) || torch::in_compiled_region() ||
       walk.context.for_backend() || walk.recorder.subgraphs.any())
     return std::nullopt;
   const int truth = PyObject_IsTrue(flag.object);
   if (truth < 0) PyErr_Clear();
-  const bool jumps = *python::jumps_on(jump->opcode) == (truth == 1);
+  const bool jumps = *jumps_when == (truth == 1);
   if (truth < 0 || !leads_to_raise(f, jumps ? jump->next : jump->target)) return std::nullopt;
   demand(walk, truth == 1 ? flag.shadow.index : opposite(walk, flag.shadow.index));
   return truth == 1;

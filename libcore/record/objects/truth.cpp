@@ -30,34 +30,6 @@ bool asks_truth(Walk& walk, FrameShadow& f, Operand object, int pops) {
   return true;
 }
 
-// What asks for the truth has to see the flag and its node, and neither is ever on the stack: the
-// comparison, which changes nothing, is made here first, and recorded with its flag in the place of
-// the operands. Where the truth is not known the node has no users, and the segment ends in front
-// of the instruction.
-bool compare_tensors_to_bool(Walk& walk, FrameShadow& f, int operation) {
-  const std::vector<Shadow> before = f.stack;
-  if (!compare_tensor(walk, f, operation)) return false;
-  if (!f.finish) return true;  // with None: a bool at once
-  const auto finish = std::exchange(f.finish, nullptr);
-  PyRef right = f.frame->pop(), left = f.frame->pop();
-  PyRef flag = PyRef::steal(PyObject_RichCompare(left.get(), right.get(), operation));
-  PyErr_Clear();  // the instruction raises it again
-  bool known = false;
-  if (flag && walk.is_tensor(flag.get())) {
-    f.frame->push(std::move(flag));
-    finish(walk, f);
-    known = demand_truth(walk, f, f.operand()).has_value() ||
-            walk.facts.consume_truth(f.operand()).has_value();
-    f.frame->drop(1);
-  } else {
-    walk.verdict.broke(Code::PS0301, "the branch depends on the elements of a tensor", true);
-  }
-  f.frame->push(std::move(left));
-  f.frame->push(std::move(right));
-  f.stack = before;
-  return known && gives_constant(f, 2);
-}
-
 bool branches(Walk& walk, FrameShadow& f, std::function<void(FrameShadow&)> taken) {
   const Operand operand = f.operand();
   if (walk.is_tensor(operand.object) || truth_method(operand.object) == nullptr) {

@@ -14,10 +14,6 @@ const char* truth_method(PyObject* object);
 /// place of `pops` operands.
 bool asks_truth(Walk& walk, FrameShadow& frame, Operand object, int pops);
 
-/// The instruction compares two objects, of which one is a tensor at least, and gives the truth of
-/// that: since CPython 3.13 one instruction does what two did.
-bool compare_tensors_to_bool(Walk& walk, FrameShadow& frame, int operation);
-
 /// The instruction goes one of two ways by the truth of the operand on top: `taken` moves the
 /// shadows once it has. False where the segment ends.
 bool branches(Walk& walk, FrameShadow& frame, std::function<void(FrameShadow&)> taken);

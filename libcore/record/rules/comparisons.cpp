@@ -118,11 +118,10 @@ PS_RULE(compare_op) {
   return gives_constant(f, 2);
 }
 
-/// A comparison and its truth. What is no tensor and has no method of the program's compares as a
-/// bool anyway, or as what the guards determine.
+/// A comparison and its truth, which nothing asks at once (`not not a < b`).
 PS_RULE(compare_to_bool) {
   if (walk.is_tensor(f.object(1)) || walk.is_tensor(f.object()))
-    return compare_tensors_to_bool(walk, f, i.argument);
+    return walk.verdict.broke(Code::PS0301, "the truth of a comparison of tensors", true);
   if (!compare_op(walk, f, i)) return false;
   if (f.expected.function == nullptr) return true;
   f.expected.asks_truth = true;

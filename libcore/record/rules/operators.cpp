@@ -240,7 +240,8 @@ PS_RULE(binary_op) {
                                               Py_TYPE(right.object)->tp_name + " is not followed");
 }
 
-PS_RULE(unary_not) {
+/// The truth of what is on top of the stack, or its opposite.
+PS_RULE(truth) {
   if (truth_method(f.object()) != nullptr && !walk.is_tensor(f.object()))
     return asks_truth(walk, f, f.operand(), 1);
   if (!walk.facts.consume_truth(f.operand())) return false;
@@ -503,7 +504,8 @@ PS_RULE(dict_update) {
 
 constexpr RuleRow kRows[] = {
     {Opcode::BINARY_OP, binary_op},
-    {Opcode::UNARY_NOT, unary_not},
+    {Opcode::UNARY_NOT, truth},
+    {Opcode::TO_BOOL, truth},
     {Opcode::UNARY_POSITIVE, unary<0>},
     {Opcode::UNARY_NEGATIVE, unary<1>},
     {Opcode::UNARY_INVERT, unary<2>},

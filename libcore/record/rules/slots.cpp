@@ -178,15 +178,6 @@ PS_RULE(jump_or_pop) {
   });
 }
 
-/// The truth of what is on top of the stack, which is its guard's; what else is it of no interest.
-PS_RULE(to_bool) {
-  if (truth_method(f.object()) != nullptr && !walk.is_tensor(f.object()))
-    return asks_truth(walk, f, f.operand(), 1);
-  if (demand_truth(walk, f, f.operand())) return gives_constant(f, 1);
-  if (!walk.facts.consume_truth(f.operand())) return false;
-  return gives_constant(f, 1);
-}
-
 PS_RULE(return_value) {
   const Operand result = f.result_of(i);
   if (f.caller != nullptr && f.caller->expected.asks_truth && !walk.facts.consume_truth(result))
@@ -263,7 +254,6 @@ constexpr RuleRow kRows[] = {
     {Opcode::JUMP_IF_TRUE_OR_POP, jump_or_pop},
     {Opcode::RETURN_VALUE, return_value},
     {Opcode::RETURN_CONST, return_value},
-    {Opcode::TO_BOOL, to_bool},
     {Opcode::LOAD_FAST_AND_CLEAR, load_fast_and_clear},
     {Opcode::LOAD_FAST_LOAD_FAST, load_fast_load_fast},
     {Opcode::STORE_FAST_LOAD_FAST, store_fast_load_fast},

@@ -75,6 +75,9 @@ def expected_instructions(code):
             name = "CALL"
             load = done.pop()
             start, names = load[2], load[1]
+        if done and (name.startswith("POP_JUMP") and "NONE" not in name or name == "UNARY_NOT"):
+            leaves = {"TO_BOOL": "NOP", "COMPARE_TO_BOOL": "COMPARE_OP"}  # what asks makes the bool
+            done[-1] = (leaves.get(done[-1][0], done[-1][0]), *done[-1][1:])
         target = instruction.argval // 2 if instruction.opcode in JUMPS else -1
         if name == "FOR_ITER":
             target += BEHIND_LOOP
