@@ -9,6 +9,7 @@
 
 #include "capture/dry_calls.h"
 #include "capture/loop_tests.h"
+#include "capture/natural_loops.h"
 #include "capture/root_meter.h"
 #include "capture/tier_up.h"
 #include "capture/unrolled_loops.h"
@@ -25,10 +26,18 @@
 
 namespace penstock::capture {
 
-/// A place in a loop at which an op runs.
-struct LoopSite {
-  int visits = 0;
-  int counted = 0;  ///< those that a time that was taken stands for
+/// A turn of a loop in a frame that is conducted for its loops: a root like a call.
+struct Turn {
+  enum class Kind : std::uint8_t {
+    unseen,  ///< nobody looks at it
+    timed,   ///< plain Python runs it, and is timed
+    hot,     ///< entries run in it
+    plain,   ///< plain Python runs it, to be compared with those in which entries run
+  };
+  int loop;  ///< its place in NaturalLoops::all()
+  Kind kind = Kind::unseen;
+  RootHistory* root = nullptr;
+  std::chrono::steady_clock::time_point began = {};
 };
 
 /// A conducted frame.
@@ -47,19 +56,21 @@ struct Activation {
   python::PyRef backend;     ///< of a region: the program's function that compiles its graphs
   std::optional<record::DynamicSizes> dynamic;  ///< of a region: what torch.compile was given
   RootHistory* root = nullptr;                  ///< a weighed root
-  bool cold = false;                            ///< it is conducted for the loops in it alone
+  bool cold = false;  ///< it is conducted for the loops in it alone, and in no turn that is hot
+  bool is_program = false;        ///< it is the body of the program's main module
+  NaturalLoops* loops = nullptr;  ///< where it is conducted for them
+  std::vector<Turn> turns;        ///< those that have begun, outermost first
   /// Of a call that is conducted for what may be inside: Region::finds when it began.
   std::optional<std::uint64_t> finds;
   int idle = 0;            ///< instructions since an entry ran, or might have been recorded
   std::int64_t steps = 0;  ///< instructions that were conducted between segments
-  std::chrono::steady_clock::time_point began;       ///< where it is conducted for its loops
-  LoopSite* site = nullptr;                          ///< the op that is being stepped is timed …
-  std::chrono::steady_clock::time_point site_began;  ///< … since then
+  std::chrono::steady_clock::time_point began;  ///< where it is conducted for its loops
 };
 
 /// A weighed root that plain Python runs.
 struct NativeRoot {
   RootHistory* root;
+  const Activation* loop_in = nullptr;  ///< of a loop's turn the frame
   bool timed = false, counted = false;
   std::int64_t around = 1;      ///< calls that it stands for, as those around it are not all seen
   std::uint64_t entrances = 0;  ///< Region::entrances when it began
@@ -67,6 +78,12 @@ struct NativeRoot {
   std::chrono::steady_clock::time_point began = {};
   std::chrono::nanoseconds in_hot{0};  ///< in roots inside that are recorded
 };
+
+/// It is the turn of a loop, and a loop inside it is at a turn of its own: what comes from that
+/// loop's iterator is in no graph of the outer one's.
+inline bool has_inner_turn(const NativeRoot& call) {
+  return call.loop_in != nullptr && call.loop_in->turns.back().root != call.root;
+}
 
 struct CodeInfo;
 
@@ -94,6 +111,7 @@ struct Region {
   int trial_unit = 0;
   bool trial = false;       ///< dropped if it records no op …
   bool patient = false;     ///< … at all; else: if its first instruction runs none
+  bool ends_turn = false;   ///< it ends before the instruction, with which a loop's turn ends
   bool at_factory = false;  ///< it starts there: dropped unless an op takes what that makes
   UnrolledLoops unrolled;   ///< recording
   Plan plan;                ///< following
@@ -124,6 +142,13 @@ inline bool conducts_all(const Region& region) {
   return static_cast<std::size_t>(python::frames_conducted()) == region.activations.size();
 }
 
+/// For how many calls one stands that is seen in the innermost native root.
+inline std::int64_t calls_seen_as_one(const Region& region) {
+  if (region.native_roots.empty()) return 1;
+  const NativeRoot& around = region.native_roots.back();
+  return around.around * TierUp::calls_seen_as_one(*around.root);
+}
+
 /// Whether graphs can say what ops do in this thread. A function of the program's that compiles
 /// them gets calls, which would be cast once more.
 inline bool knows_ops() {
@@ -150,9 +175,8 @@ struct CodeInfo : python::CodeData {
   // Where roots are weighed:
   std::unordered_map<std::uintptr_t, RootHistory*> roots;  ///< by the module and the gradient mode
   enum class Loops : std::uint8_t { unknown, none, cold, hot, given_up } loops = Loops::unknown;
-  std::unordered_map<int, LoopSite> sites;  ///< by unit
-  std::chrono::nanoseconds in_sites{0};
-  int busy_sites = 0;
+  std::unique_ptr<NaturalLoops> natural_loops;       ///< once asked
+  std::unordered_map<int, RootHistory*> turns;       ///< by the loop and the gradient mode
   bool some_given_up = false, some_useless = false;  ///< of the roots
   int plain_turns_due = 0;                           ///< of the roots
 };

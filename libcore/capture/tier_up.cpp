@@ -93,6 +93,7 @@ bool TierUp::counts(RootHistory& root, std::int64_t around) {
 }
 
 void TierUp::looked_at(RootHistory& root, bool quiet) {
+  root.unseen = 0;
   root.quiet = quiet ? std::min(root.quiet + 1, kQuiet) : 0;
   if (root.state != RootHistory::State::given_up) return;
   root.skip = is_quiet(root) ? kGivenUpLooks - 1 : 0;
@@ -118,21 +119,10 @@ void TierUp::ran(RootHistory& root, Nanoseconds time, std::optional<std::int64_t
 bool TierUp::pays(const RootHistory& root) const {
   if (root.outer != nullptr && waits_for(root, *root.outer)) return false;
   if (root.on_gpu && saved_on_gpu(root) <= nanoseconds(0)) return false;
-  return root.ops > 0 && pays(root.native, pays_after(root), price(root),
-                              root.on_gpu ? saved_one_in(root) : kSavedOneIn);
-}
-
-bool TierUp::pays(Nanoseconds native, std::int64_t ops, bool gradients) const {
-  RootHistory all;
-  all.ops = ops;
-  all.gradients = gradients;
-  return pays(native, pays_after(all), price(all), kSavedOneIn);
-}
-
-bool TierUp::pays(Nanoseconds native, Nanoseconds pays_after, Nanoseconds price,
-                  double one_in) const {
-  const auto all = static_cast<double>((spent_ + price).count());
-  return native >= pays_after && static_cast<double>(used_().count()) >= all * one_in;
+  if (root.ops <= 0 || root.native < pays_after(root)) return false;
+  const double one_in = root.on_gpu ? saved_one_in(root) : kSavedOneIn;
+  const auto all = static_cast<double>((spent_ + price(root)).count());
+  return static_cast<double>(used_().count()) >= all * one_in;
 }
 
 void TierUp::is_inside(RootHistory& inner, const RootHistory& outer) {

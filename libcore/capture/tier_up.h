@@ -66,6 +66,7 @@ struct RootHistory {
   bool gradients = false;        ///< the calls are made in gradient mode
   bool needs_gradients = false;  ///< what was recorded of it does: so will what is inside
   int useless = 0;               ///< calls in a row in which it was hot and no entry ran
+  std::int64_t unseen = 0;       ///< calls without the hook since one was looked at
   int quiet = 0;                 ///< calls in a row that were looked at and were plain Python alone
   RootTrial trial;               ///< once it is hot
   /// Of its calls those that are not compared, as they did in vain what later ones do not.
@@ -109,10 +110,10 @@ class TierUp {
   static void looked_at(RootHistory& root, bool quiet);
   /// Calls of the root that nobody looks at may run without the hook, and all inside them.
   static bool is_quiet(const RootHistory& root);
+  /// A call that nobody looks at runs without the hook: what it calls is not seen.
+  static void ran_unseen(RootHistory& root) { ++root.unseen; }
   /// For how many calls one that is seen inside a looked-at call of `root` stands.
-  static std::int64_t calls_seen_as_one(const RootHistory& root) {
-    return is_quiet(root) ? root.weight : 1;
-  }
+  static std::int64_t calls_seen_as_one(const RootHistory& root) { return root.unseen + 1; }
   /// The root was given up, and ran ops before that: what plain Python does in it takes long enough
   /// for the hook to be felt.
   static bool may_be_unhooked(const RootHistory& root) {
@@ -122,8 +123,6 @@ class TierUp {
   void ran(RootHistory& root, Nanoseconds time, std::optional<std::int64_t> ops) const;
   /// Recording it now pays.
   bool pays(const RootHistory& root) const;
-  /// A purchase that has been used natively for `native` and would be of `ops` pays.
-  bool pays(Nanoseconds native, std::int64_t ops, bool gradients) const;
   /// `inner` was called inside of `outer`. Told from outside to inside.
   static void is_inside(RootHistory& inner, const RootHistory& outer);
   /// A call of a hot root ended; `useful`: an entry ran in it, or was made. True if the root is
@@ -145,7 +144,6 @@ class TierUp {
   Nanoseconds pays_after(const RootHistory& root) const;
 
  private:
-  bool pays(Nanoseconds native, Nanoseconds pays_after, Nanoseconds price, double one_in) const;
   static Nanoseconds processor_time();
 
   Clock used_;

@@ -36,9 +36,10 @@
 // the program's.
 //
 // By subject: which frames are taken (walker_frames.cpp), roots that are weighed
-// (walker_roots.cpp), between segments and in those that are executed (walker_glue.cpp), a segment
-// as it is recorded (walker_segments.cpp), where it cannot end (walker_ends.cpp), torch.compile
-// (walker_regions.cpp). This file takes what the conductor tells and passes it on.
+// (walker_roots.cpp), the turns of loops (walker_turns.cpp), between segments and in those that are
+// executed (walker_glue.cpp), a segment as it is recorded (walker_segments.cpp), where it cannot
+// end (walker_ends.cpp), torch.compile (walker_regions.cpp). This file takes what the conductor
+// tells and passes it on.
 
 #include "capture/walker.h"
 #include "python/materialise.h"
@@ -71,6 +72,10 @@ Directive Walker::instruction(Frame& frame, const Instruction& instruction) {
   auto& activation = *static_cast<Activation*>(frame.attachment);
   if (frame.hidden() && activation.shadow == nullptr) return Directive::step;
   if (activation.served != Served::none) return serve(activation, instruction);
+  if (activation.loops != nullptr) {
+    const Directive passed = pass_turns(activation, region, instruction);
+    if (passed != Directive::step) return passed;
+  }
   switch (region.mode) {
     case Mode::recording:
       if (activation.shadow != nullptr) return record(activation, region, instruction);
@@ -93,7 +98,6 @@ bool Walker::stepped(Frame& frame, const Instruction& instruction, Outcome outco
   Region& region = this->region(frame.thread());
   auto& activation = *static_cast<Activation*>(frame.attachment);
   withdraw(activation);
-  if (activation.site != nullptr) timed_site(activation);
   if (region.mode != Mode::recording || activation.shadow == nullptr) return false;
   (void)instruction;
   FrameShadow& shadow = *activation.shadow;
@@ -146,6 +150,7 @@ void Walker::leave(Frame& frame, Leaving how, PyObject*) {
     region.meter.segment_ends(Stretch::Kind::plain, region.last);
     region.start = nullptr;
   }
+  while (!activation->turns.empty()) end_turn(*activation, region, how == Leaving::returned);
   std::unique_ptr<Activation> ended;
   while (ended.get() != activation && !region.activations.empty()) {
     ended = std::move(region.activations.back());
@@ -157,13 +162,13 @@ void Walker::leave(Frame& frame, Leaving how, PyObject*) {
     const bool compiled = around != nullptr && around->served != Served::disabled;
     torch::set_in_compiled_region(compiled, compiled ? around->backend.get() : nullptr);
   }
-  if (kind != Served::none) return;
+  if (kind != Served::none || (ended != nullptr && ended->is_program)) return;
   if (ended != nullptr && ended->finds) {
     const bool dry = *ended->finds == region.finds;
     info(frame).dry_calls.ended(dry);
     region.learning = region.learning || dry;
   }
-  const bool weighed = ended != nullptr && ended->root != nullptr;
+  const bool weighed = ended != nullptr && (ended->root != nullptr || ended->loops != nullptr);
   if (weighed) left_weighed(frame, region, *ended, how == Leaving::returned);
   if (has_root(region) || !region.native_roots.empty()) return;
   const RootTotals totals = region.meter.leave();

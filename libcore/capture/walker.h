@@ -85,19 +85,24 @@ class Walker : public python::FrameDriver {
   /// A call of a root, whose history is made if it has none.
   python::Entry enter_weighed(python::Frame& frame, Region& region, CodeInfo& known,
                               RootHistory* history);
-  bool becomes_hot(const python::Frame& frame, const Region& region, RootHistory& root) const;
-  static bool is_conducted_for_loops(python::Frame& frame, CodeInfo& known,
-                                     const RootHistory& root);
+  bool becomes_hot(const Region& region, RootHistory& root) const;
+  void begin_timed(Region& region, RootHistory& root, bool timed);
+  static bool is_conducted_for_loops(python::Frame&, CodeInfo&, const RootHistory&);
   void left_native(Region& region);
-  void left_weighed(python::Frame& frame, Region& region, const Activation& activation,
-                    bool returned);
+  void left_weighed(python::Frame&, Region&, const Activation&, bool returned);
   /// Python's turn in the trial of the root that the frame is a call of, if it is.
   std::optional<python::Entry> enter_plain_turn(Region& region, CodeInfo& known, RootHistory* root);
   void left_plain_turn(Region& region, bool returned);
-  bool starts_in_loop(Activation& activation, python::Frame& frame,
-                      const python::Instruction& instruction);
-  bool runs_op(python::Frame& frame, const python::Instruction& instruction);
-  void timed_site(Activation& activation);
+  // -- loops' turns (walker_turns.cpp)
+  std::optional<python::Entry> enter_program(python::Frame& frame, Region& region);
+  void conduct_for_loops(python::Frame& frame, Region& region);
+  python::Directive pass_turns(Activation&, Region&, const python::Instruction&);
+  python::Directive end_segment_with_turn(Activation&, Region&, const python::Instruction&);
+  void begin_turn(Activation& activation, Region& region, int loop);
+  Turn::Kind kind_of_turn(Activation& activation, Region& region, RootHistory& root);
+  RootHistory& history_of_turn(Activation& activation, int loop);
+  void end_turn(Activation& activation, Region& region, bool whole);
+  void end_hot_turn(Activation& activation, Region& region, bool whole);
   /// So many more instructions were stepped for nothing. True if it were so many that the evaluator
   /// takes the frame.
   bool gives_up(Activation& activation, Region& region, int steps);
@@ -121,26 +126,21 @@ class Walker : public python::FrameDriver {
                const Location& location);
   static python::Directive backend_raised(Region& region, python::PyRef error);
   // -- between segments (walker_glue.cpp)
-  python::Directive glue(Activation& activation, Region& region,
-                         const python::Instruction& instruction);
+  python::Directive glue(Activation&, Region&, const python::Instruction&);
   bool may_record(python::Frame& frame, const python::Instruction& instruction);
   python::Directive look_up(Activation& activation, Region& region,
                             const python::Instruction& instruction, Lookup& lookup, bool& record);
   python::Directive moved(Activation& activation, Region& region, const Lookup& lookup);
-  python::Directive follow(Activation& activation, Region& region,
-                           const python::Instruction& instruction);
+  python::Directive follow(Activation&, Region&, const python::Instruction&);
   /// The instruction that ended a segment is about to be stepped.
-  static python::Directive step_break(Activation& activation,
-                                      const python::Instruction& instruction);
+  static python::Directive step_break(Activation&, const python::Instruction&);
   // -- a segment as it is recorded (walker_segments.cpp)
   void start(Activation& activation, Region& region, const record::ChangedNumbers* changed,
              bool trial, bool patient);
-  python::Directive record(Activation& activation, Region& region,
-                           const python::Instruction& instruction);
-  /// True where a segment that began inside a loop comes to the loop's test, which reads Python
-  /// data: the next turn is a segment of its own.
-  bool is_loop_test(const Region& region, const Activation& activation,
-                    const python::Instruction& instruction);
+  python::Directive record(Activation&, Region&, const python::Instruction&);
+  /// True where a loop's turn ends that is a root, or where a segment that began inside a loop
+  /// comes to the loop's test, which reads Python data: the next turn is a segment of its own.
+  bool is_end_of_turn(const Region&, const Activation&, const python::Instruction&);
   /// False when nothing was captured.
   bool end(Region& region, SegmentEnd end, const record::Operand* result);
   void drop(Region& region);
@@ -157,8 +157,7 @@ class Walker : public python::FrameDriver {
   bool ends_earlier(const record::Walk& walk);
   using Ends = std::map<record::RaisePlace, record::BreakReason>;
   /// Why a segment ends before the instruction, if it does.
-  Ends::const_iterator known_end(const record::FrameShadow& frame,
-                                 const python::Instruction& instruction) const;
+  Ends::const_iterator known_end(const record::FrameShadow&, const python::Instruction&) const;
 
   static void withdraw(Activation& activation);
   /// Entries are told apart by segment start and recompile number.
@@ -178,6 +177,7 @@ class Walker : public python::FrameDriver {
   BackendClient* backends_;  ///< the client, where it is one
   torch::SchemaTable schemas_;
   torch::TensorBridge* bridge_ = nullptr;
+  bool began_ = false;     ///< the program's main module was seen
   bool declined_ = false;  ///< the program's torch is not known: nothing is looked at any more
   std::unordered_map<PyThreadState*, Region> regions_;  ///< its elements stay where they are
   std::pair<PyThreadState* const, Region>* last_region_ = nullptr;

@@ -111,11 +111,14 @@ Entry Walker::decide(Frame& frame) {
       break;
   }
   // Hooked, an import of torch takes a third longer.
-  if (region.activations.empty() && python::is_only_thread(frame.thread()) &&
+  const bool unused =
+      region.activations.empty() || (region.activations.size() == 1 && !has_root(region));
+  if (unused && python::is_only_thread(frame.thread()) &&
       policy::RootPolicy::imports_library(frame)) {
     python::note_event();
     return Entry::importing;
   }
+  if (const auto entry = enter_program(frame, region)) return *entry;
   if (!finds_torch()) return Entry::native;
   if (rests(frame, region)) return Entry::native_watched;
   const int never = CO_GENERATOR | CO_COROUTINE | CO_ASYNC_GENERATOR;

@@ -27,7 +27,7 @@ Directive Walker::glue(Activation& activation, Region& region, const Instruction
   Frame& frame = *activation.frame;
   if (activation.step_once) return step_break(activation, instruction);
   if (tier_up_ && gives_up(activation, region, 1)) return Directive::exit;
-  if (activation.cold && !starts_in_loop(activation, frame, instruction)) return Directive::step;
+  if (activation.cold) return Directive::step;
   const bool first = std::exchange(activation.first, false);
   const bool resumes = std::exchange(activation.resumes, false);
   bool trial = false, at_factory = false;

@@ -124,7 +124,9 @@ bool Walker::is_disabled(Region& region) {
 
 bool Walker::has_root(const Region& region) {
   for (const auto& activation : region.activations) {
-    if (activation->served == Served::none) return true;
+    // Between hot turns the main module's body is no code of a root's.
+    const bool no_root = activation->is_program && activation->cold;
+    if (activation->served == Served::none && !no_root) return true;
   }
   return false;
 }

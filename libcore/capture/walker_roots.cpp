@@ -7,10 +7,9 @@
 // and gained from, too.
 //
 // A function with loops is called once, perhaps, and runs all that the program does: nothing can
-// take over a frame that the evaluator runs. So its first calls are conducted, and the ops that its
-// own instructions run are counted and, now and then, timed; where that pays, segments start at
-// them. What it calls are roots as below any other. Where it steps on and on without an op, the
-// evaluator gets the frame.
+// take over a frame that the evaluator runs. So its first calls are conducted, and the turns of its
+// loops are roots (walker_turns.cpp). Where it steps on and on without an op, the evaluator gets
+// the frame.
 
 #include <algorithm>
 #include <map>
@@ -41,8 +40,6 @@ namespace {
 constexpr std::size_t kMostRoots = 512;
 /// Calls of a function with loops that are conducted before any op in them was found to take long.
 constexpr std::int64_t kConductedCalls = 2;
-/// Visits of an op in a loop before it is timed for the first time.
-constexpr int kFirstVisits = 8;
 /// Instructions that a frame may step without an op.
 constexpr int kMostIdle = 20'000;
 /// What it takes to conduct an instruction, and one in how much of a frame's time those between its
@@ -94,13 +91,6 @@ void ran_hot(CodeInfo& known, RootHistory& root, bool useful) {
 /// A recorded root ended: its time since `began` is none of the native one around it.
 void add_hot_time(Region& region, Clock::time_point began) {
   region.native_roots.back().in_hot += Clock::now() - began;
-}
-
-/// For how many calls one stands that is seen in the innermost native root.
-std::int64_t calls_seen_as_one(const Region& region) {
-  if (region.native_roots.empty()) return 1;
-  const NativeRoot& around = region.native_roots.back();
-  return around.around * TierUp::calls_seen_as_one(*around.root);
 }
 
 /// The instructions of a frame that is conducted for its loops take too much of its time.
@@ -215,12 +205,15 @@ Entry Walker::leave_alone(const Frame& frame, Region& region, RootHistory& root)
   const bool counted = std::ranges::any_of(region.native_roots, &NativeRoot::counted);
   const bool unhooked = TierUp::is_quiet(root) && !counted && !sink_.meters_roots() &&
                         python::is_only_thread(frame.thread()) && conducts_all(region);
-  return unhooked ? Entry::unhooked : Entry::native;
+  if (!unhooked) return Entry::native;
+  TierUp::ran_unseen(root);
+  return Entry::unhooked;
 }
 
 Entry Walker::enter_weighed(Frame& frame, Region& region, CodeInfo& known, RootHistory* history) {
   RootHistory& root = history != nullptr ? *history : *find_history(frame, known, true);
-  if (root.state == RootHistory::State::cold && becomes_hot(frame, region, root))
+  const bool cold = root.state == RootHistory::State::cold;
+  if (cold && (has_marked_argument(frame, *bridge_) || becomes_hot(region, root)))
     root.state = RootHistory::State::hot;
   if (root.state == RootHistory::State::hot) {
     region.hot_began = Clock::now();
@@ -231,33 +224,37 @@ Entry Walker::enter_weighed(Frame& frame, Region& region, CodeInfo& known, RootH
     return Entry::conduct;
   }
   if (root.state == RootHistory::State::given_up) return Entry::native_watched;
-  const std::int64_t around = calls_seen_as_one(region);
-  const bool timed = TierUp::counts(root, around);
+  const bool timed = TierUp::counts(root, calls_seen_as_one(region));
   if (is_conducted_for_loops(frame, known, root)) {
     conduct(frame, region, true);
-    Activation& activation = *region.activations.back();
-    activation.first = false;
-    activation.cold = true;
-    activation.began = Clock::now();
-    activation.root = &root;
+    conduct_for_loops(frame, region);
+    region.activations.back()->root = &root;
     return Entry::conduct;
   }
+  begin_timed(region, root, timed);
+  return Entry::native_told;
+}
+
+/// Plain Python's turn begins, a call's or a loop's.
+void Walker::begin_timed(Region& region, RootHistory& root, bool timed) {
   if (sink_.meters_roots() && !has_root(region) && region.native_roots.empty())
     region.meter.enter(sink_);
-  NativeRoot call{.root = &root, .timed = timed, .around = around, .entrances = region.entrances};
+  NativeRoot call{.root = &root,
+                  .timed = timed,
+                  .around = calls_seen_as_one(region),
+                  .entrances = region.entrances};
   if (timed) {
     call.counted = root.ops < 0 && torch::start_counting_ops(policy::makes_tensor_of_nothing);
     call.ops = useful_ops();
     call.began = Clock::now();
   }
   region.native_roots.push_back(call);
-  return Entry::native_told;
 }
 
-bool Walker::becomes_hot(const Frame& frame, const Region& region, RootHistory& root) const {
-  if (has_marked_argument(frame, *bridge_)) return true;
+bool Walker::becomes_hot(const Region& region, RootHistory& root) const {
   for (const NativeRoot& outer : region.native_roots) {
-    if (!TierUp::is_given_up(outer.root)) TierUp::is_inside(root, *outer.root);
+    if (!TierUp::is_given_up(outer.root) && !has_inner_turn(outer))
+      TierUp::is_inside(root, *outer.root);
   }
   return tier_up_->pays(root);
 }
@@ -279,7 +276,8 @@ void Walker::left_native(Region& region) {
     }
     if (ops) root.on_gpu = torch::uses_gpu();
     if (ops && *ops <= 0) {
-      TierUp::ran_hot(root, false);  // some calls without an op, and nobody looks at it any more
+      // Some calls without an op, and nobody looks at it any more.
+      if (TierUp::ran_hot(root, false)) root.ops = 0;
     } else {
       tier_up_->ran(root, time * call.around, ops);
     }
@@ -352,36 +350,6 @@ bool Walker::is_conducted_for_loops(Frame& frame, CodeInfo& known, const RootHis
   if (known.loops == Loops::unknown)
     known.loops = has_loop(frame.bytecode()) ? Loops::cold : Loops::none;
   return known.loops == Loops::hot || (known.loops == Loops::cold && root.calls <= kConductedCalls);
-}
-
-bool Walker::runs_op(Frame& frame, const Instruction& instruction) {
-  if (instruction.opcode == Opcode::CALL) return policy::calls_op(frame, instruction, callables_);
-  return instruction.opcode != Opcode::CALL_FUNCTION_EX && may_record(frame, instruction);
-}
-
-bool Walker::starts_in_loop(Activation& activation, Frame& frame, const Instruction& instruction) {
-  CodeInfo& known = info(frame);
-  const bool hot = known.loops == CodeInfo::Loops::hot;
-  if (hot && (activation.resumes || client_.starts_at(frame.bytecode(), frame.unit()))) return true;
-  activation.resumes = false;
-  if (!runs_op(frame, instruction)) return false;
-  if (hot) return true;
-  activation.idle = 0;
-  LoopSite& site = known.sites[frame.unit()];
-  if (++site.visits < kFirstVisits || (site.visits & (site.visits - 1)) != 0) return false;
-  activation.site = &site;
-  activation.site_began = Clock::now();
-  return false;
-}
-
-void Walker::timed_site(Activation& activation) {
-  LoopSite& site = *std::exchange(activation.site, nullptr);
-  CodeInfo& known = info(*activation.frame);
-  known.in_sites += (Clock::now() - activation.site_began) * (site.visits - site.counted);
-  if (site.counted == 0) ++known.busy_sites;
-  site.counted = site.visits;
-  if (tier_up_->pays(known.in_sites, known.busy_sites, torch::grad_enabled()))
-    known.loops = CodeInfo::Loops::hot;
 }
 
 bool Walker::gives_up(Activation& activation, Region& region, int steps) {

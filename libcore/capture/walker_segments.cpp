@@ -139,7 +139,7 @@ Directive Walker::record(Activation& activation, Region& region, const Instructi
     return Directive::step;
   }
   const auto known = known_end(shadow, instruction);
-  const bool turns = known == ends_before_.end() && is_loop_test(region, activation, instruction);
+  const bool turns = known == ends_before_.end() && is_end_of_turn(region, activation, instruction);
   if (turns || known != ends_before_.end()) {
     shadow.instruction = &instruction;
     if (turns || known->second.silent) {
@@ -171,8 +171,9 @@ Directive Walker::record(Activation& activation, Region& region, const Instructi
   return step_break(activation, instruction);
 }
 
-bool Walker::is_loop_test(const Region& region, const Activation& activation,
-                          const Instruction& instruction) {
+bool Walker::is_end_of_turn(const Region& region, const Activation& activation,
+                            const Instruction& instruction) {
+  if (region.ends_turn) return true;
   if (region.start != &activation || region.walk->recorder.graph().nodes.size() == 0) return false;
   CodeInfo& code = info(*activation.frame);
   if (!code.loop_tests) code.loop_tests = loop_tests(activation.frame->bytecode());

@@ -122,8 +122,11 @@ bool RootPolicy::is_native(const Frame& frame) const {
   if ((code->co_flags & CO_OPTIMIZED) == 0 || is_constructor(frame)) return true;
   // On a GPU torch's kernels take all parameters at once: segments between them would only be in
   // the way.
-  return !follows_code(callables_.of(code, frame.globals()).rule->action) ||
-         (torch::uses_gpu() && is_of_optimizer(frame));
+  return !is_followed(frame) || (torch::uses_gpu() && is_of_optimizer(frame));
+}
+
+bool RootPolicy::is_followed(const Frame& frame) const {
+  return follows_code(callables_.of(frame.code(), frame.globals()).rule->action);
 }
 
 bool RootPolicy::is_apart(const Frame& frame) const {
@@ -141,6 +144,15 @@ std::string library_folder() {
       folder != nullptr && PyUnicode_Check(folder) ? PyUnicode_AsUTF8(folder) : nullptr;
   PyErr_Clear();
   return text == nullptr ? std::string() : std::string(text) + "/";
+}
+
+}  // namespace
+
+namespace {
+
+/// A module like torch.nn.functional.
+bool is_part_of_torch(PyObject* object) {
+  return PyModule_Check(object) && module_name(PyModule_GetDict(object)).starts_with("torch.");
 }
 
 }  // namespace
@@ -177,7 +189,9 @@ bool RootPolicy::names_tensors(const Frame& frame, const torch::TensorBridge& br
     PyObject* name = PyTuple_GET_ITEM(names, i);
     if (PyUnicode_CompareWithASCIIString(name, "torch") == 0) return true;
     PyObject* value = PyDict_GetItemWithError(frame.globals(), name);
-    if (value != nullptr && (bridge.is_tensor(value) || is_nn_module(value))) return true;
+    if (value == nullptr) continue;
+    if (bridge.is_tensor(value) || is_nn_module(value) || is_part_of_torch(value)) return true;
+    if (PyType_Check(value) && makes_module(reinterpret_cast<PyTypeObject*>(value))) return true;
   }
   return false;
 }

@@ -25,6 +25,8 @@ class RootPolicy {
   /// of modules and optimizers, code in which no segment starts by its rule, and what optimizers do
   /// in a process that uses a GPU.
   bool is_native(const python::Frame& frame) const;
+  /// True where segments may start in the frame's code by its rule.
+  bool is_followed(const python::Frame& frame) const;
   /// True when a constructor, or code that a rule leaves to Python with all that it calls, is below
   /// this frame on the stack.
   bool is_below_native(const python::Frame& frame) const;
@@ -36,8 +38,8 @@ class RootPolicy {
   /// them: the standard library, site-packages and dist-packages. None of it is the program's own
   /// code.
   static bool imports_library(const python::Frame& frame);
-  /// True when the code names torch, or a global that is a tensor or module. The answer is the same
-  /// as long as the globals are.
+  /// True when the code names torch, or a global that is a part of it, a tensor, a module or a
+  /// class of modules. The answer is the same as long as the globals are.
   bool names_tensors(const python::Frame& frame, const torch::TensorBridge& bridge) const;
   /// True when an argument, the closure or self reaches a tensor or module.
   bool handles_tensors(const python::Frame& frame, const torch::TensorBridge& bridge) const;

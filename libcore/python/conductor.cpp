@@ -14,6 +14,21 @@
 namespace penstock::python {
 namespace {
 
+int g_conducted = 0;  // guarded by the GIL
+
+/// Counts a frame that is conducted, while it is.
+class Conducted {
+ public:
+  Conducted() { ++g_conducted; }
+  ~Conducted() { end(); }
+  Conducted(const Conducted&) = delete;
+  Conducted& operator=(const Conducted&) = delete;
+  void end() { g_conducted -= std::exchange(counted_, 0); }
+
+ private:
+  int counted_ = 1;
+};
+
 /// One activation under way.
 class Activation {
  public:
@@ -37,6 +52,7 @@ class Activation {
       PyErr_Fetch(&type, &value, &traceback);
       driver_.leave(frame_, Leaving::exited, nullptr);
       PyErr_Restore(type, value, traceback);
+      conducted_.end();
       result_ = frame_.exit_thrown();
       return false;
     }
@@ -221,6 +237,7 @@ class Activation {
   bool leave_to_evaluator() {
     if (!settle_condition()) return raised_here();
     driver_.leave(frame_, Leaving::exited, nullptr);
+    conducted_.end();
     result_ = frame_.exit();
     return false;
   }
@@ -243,6 +260,7 @@ class Activation {
     PyErr_Fetch(&type, &value, &traceback);
     driver_.leave(frame_, Leaving::exited, nullptr);
     PyErr_Restore(type, value, traceback);
+    conducted_.end();
     result_ = frame_.exit_raising(instruction);
     return false;
   }
@@ -251,9 +269,14 @@ class Activation {
   FrameDriver& driver_;
   BreakerFlag* breaker_;
   PyObject* result_ = nullptr;
+  Conducted conducted_;
 };
 
 }  // namespace
+
+int frames_conducted() {
+  return g_conducted;
+}
 
 PyObject* conduct(Frame& frame, FrameDriver& driver, bool throwing) {
   return Activation(frame, driver).run(throwing);

@@ -84,4 +84,7 @@ class FrameDriver {
 /// Needs: driver.enter() answered `conduct` for `frame`, which is not linked.
 PyObject* conduct(Frame& frame, FrameDriver& driver, bool throwing);
 
+/// Frames that are conducted now, on all threads: none of those that were left to the evaluator.
+int frames_conducted();
+
 }  // namespace penstock::python

@@ -23,7 +23,6 @@ FrameCounts* g_counts = &g_own_counts;
 // Frames that switched the hook off: below the stack margin, because the driver wants it, or since
 // their code rests (of them g_resting). Where it was set again for them all, g_age is another.
 int g_suspended = 0, g_resting = 0, g_age = 0;
-int g_conducted = 0;
 
 thread_local int t_paused __attribute__((tls_model("initial-exec"))) = 0;
 
@@ -121,15 +120,6 @@ PyObject* evaluate_watched(PyThreadState* thread, _PyInterpreterFrame* raw, int 
   return result;
 }
 
-/// Counts a frame that is conducted, while it is.
-class Conducted {
- public:
-  Conducted() { ++g_conducted; }
-  ~Conducted() { --g_conducted; }
-  Conducted(const Conducted&) = delete;
-  Conducted& operator=(const Conducted&) = delete;
-};
-
 /// A frame that nothing speaks against conducting: asks the driver.
 PyObject* evaluate_driven(PyThreadState* thread, _PyInterpreterFrame* raw, int throwing) {
   Frame frame(thread, raw);
@@ -168,7 +158,6 @@ PyObject* evaluate_driven(PyThreadState* thread, _PyInterpreterFrame* raw, int t
       ++g_counts->conducted;
       return end_frame(thread, raw, static_cast<PyObject*>(frame.attachment));
   }
-  const Conducted conducted;
   PyObject* result = conduct(frame, *g_driver, throwing != 0);
   ++(frame.handed_over() ? g_counts->exited : g_counts->conducted);
   return result;
@@ -194,7 +183,7 @@ PyObject* evaluate(PyThreadState* thread, _PyInterpreterFrame* raw, int throwing
     count_native(Native::stack);
     return evaluate_unhooked(thread, raw, throwing);
   }
-  if (record != nullptr && record->rest.on() && g_conducted == 0) {
+  if (record != nullptr && record->rest.on() && frames_conducted() == 0) {
     return evaluate_resting(thread, raw, throwing, *record);
   }
   return evaluate_driven(thread, raw, throwing);
@@ -266,10 +255,6 @@ void continue_in_child() {
 void note_tensor() {
   note_event();
   if (g_resting != 0 && g_resting == g_suspended) set_again();
-}
-
-int frames_conducted() {
-  return g_conducted;
 }
 
 bool is_only_thread(PyThreadState* thread) {

@@ -35,9 +35,6 @@ void continue_in_child();
 /// now.
 void note_tensor();
 
-/// Frames that are conducted now, on all threads.
-int frames_conducted();
-
 /// No other thread of Python's is there, which the hook could be missed by.
 bool is_only_thread(PyThreadState* thread);
 

@@ -51,8 +51,7 @@ PS_RULE(load_fast) {
   return true;
 }
 /// What a slot lets go of may run code of its own, which the program expects here and now.
-bool lets_go(Walk& walk, FrameShadow& f, int slot) {
-  PyObject* held = f.frame->local(slot);
+bool lets_go(Walk& walk, FrameShadow& f, PyObject* held) {
   f.is_op_time = held != nullptr && Py_REFCNT(held) == 1 && walk.is_tensor(held);
   if (held == nullptr ||
       (Py_TYPE(held)->tp_finalize == nullptr && Py_TYPE(held)->tp_del == nullptr))
@@ -60,6 +59,10 @@ bool lets_go(Walk& walk, FrameShadow& f, int slot) {
   if (PyGen_CheckExact(held) || PyCoro_CheckExact(held)) return true;
   return walk.verdict.broke(Code::PS0303, std::string("a ") + Py_TYPE(held)->tp_name +
                                               ", whose class has __del__, is let go of");
+}
+
+bool lets_go(Walk& walk, FrameShadow& f, int slot) {
+  return lets_go(walk, f, f.frame->local(slot));
 }
 
 PS_RULE(store_fast) {
@@ -147,9 +150,29 @@ PS_RULE(load_global) {
 
 PS_RULE(store_global) {
   PyObject* name = f.frame->name(i.argument);
+  if (!lets_go(walk, f, PyDict_GetItemWithError(f.frame->globals(), name))) return false;
   store_global(walk, f, name, f.operand());
   f.pop();
   return true;
+}
+
+/// The names of a module's body are its globals; those of a class's are not.
+bool names_globals(Walk& walk, const FrameShadow& f) {
+  if (f.frame->names() == f.frame->globals()) return true;
+  return walk.verdict.broke(Code::PS0303, "a class is made");
+}
+
+PS_RULE(load_name) {
+  if (!names_globals(walk, f)) return false;
+  PyObject* name = f.frame->name(i.argument);
+  PyObject* value = find_global(*f.frame, name);
+  if (value == nullptr) return walk.verdict.broke(Code::PS0304, "a name is not defined");
+  f.push(global_value(walk, f, name, value));
+  return true;
+}
+
+PS_RULE(store_name) {
+  return names_globals(walk, f) && store_global(walk, f, i);
 }
 
 PS_RULE(jump) {
@@ -239,6 +262,8 @@ constexpr RuleRow kRows[] = {
     {Opcode::DELETE_DEREF, delete_deref},
     {Opcode::LOAD_GLOBAL, load_global},
     {Opcode::STORE_GLOBAL, store_global},
+    {Opcode::LOAD_NAME, load_name},
+    {Opcode::STORE_NAME, store_name},
     {Opcode::JUMP_FORWARD, jump},
     {Opcode::JUMP_BACKWARD, jump},
     {Opcode::JUMP_BACKWARD_NO_INTERRUPT, jump},

@@ -18,9 +18,9 @@ BREAKS = {
     "ASYNC_GEN_WRAP", "BEFORE_ASYNC_WITH", "END_ASYNC_FOR", "GET_AITER", "GET_ANEXT", "GET_AWAITABLE",
     # A generator is made by its call, in front of its code, and resumed behind it; throw() ends a segment.
     "RETURN_GENERATOR", "CLEANUP_THROW",
-    # Bodies of modules and classes, whose names lie in a mapping.
+    # Bodies of classes, whose names lie in a mapping, and what modules do once.
     "DELETE_GLOBAL", "DELETE_NAME", "IMPORT_STAR", "LOAD_CLASSDEREF", "LOAD_FROM_DICT_OR_DEREF", "LOAD_FROM_DICT_OR_GLOBALS",
-    "LOAD_LOCALS", "LOAD_NAME", "SETUP_ANNOTATIONS", "STORE_NAME",
+    "LOAD_LOCALS", "SETUP_ANNOTATIONS",
     # Only what is typed at a prompt has it.
     "PRINT_EXPR",
     # Type parameters and aliases: classes and functions that have them are made once.

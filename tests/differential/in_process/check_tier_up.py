@@ -41,8 +41,10 @@ PROGRAMS = {
     "called a few times": ("with torch.no_grad():\n  for i in range(3): print(f'{ops(x[:9, :9], w[:9, :9]).sum():.3e}')", {}),
     "called often": (OFTEN, {"ops": range(1, 2)}),
     # The model as one graph, and none of its layers.
-    "a model": ("with torch.no_grad():\n  for i in range(150): y = net(x)\n  print(f'{y.sum():.3e}')",
+    "a model": ("with torch.no_grad():\n  print(f'{sum(net(x).sum().item() for i in range(150)):.3e}')",
                 {"Net.forward": range(1, 2), "Module": range(0, 1)}),
+    # A turn of the loop as one graph, and neither the model nor its layers.
+    "a loop": ("with torch.no_grad():\n  for i in range(150): y = net(x)\n  print(f'{y.sum():.3e}')", {"<module>": range(1, 2), "Net.forward": range(0, 2)}),
     "a loop in a function that is called once": ("""
 def simulate(count):
     place = torch.full((400000,), 0.5)
@@ -95,7 +97,10 @@ for optimizer in (torch.optim.Adam(parameters), Own(parameters)):
         for parameter in parameters: parameter.grad = parameter.detach() * 0.1
         optimizer.step()
 print(f"{sum(parameter.sum().item() for parameter in parameters):.3e}")
-""", {}),
+""", {"<module>": range(0, 9)}),
+    "training_loops.py": (open(os.path.join(os.path.dirname(__file__), "weighed/training_loops.py")).read(),
+                          {"": range(1, 60)}),
+    "watched_loops.py": (open(os.path.join(os.path.dirname(__file__), "weighed/watched_loops.py")).read(), {"": range(1, 50)}),
     "fused_steps.py": (open(os.path.join(os.path.dirname(__file__), "weighed/fused_steps.py")).read(), {"": range(0, 9)}),
     # Eight threads wait for each other, so how long a call seems to take is chance, and whether it is recorded too.
     **{f"first_calls.py {again}": (open(os.path.join(os.path.dirname(__file__), "weighed/first_calls.py")).read(), {"": range(0, 9)})
@@ -113,7 +118,7 @@ for optimizer in (torch.optim.AdamW(parameters), torch.optim.Adam(parameters, we
     written.append(optimizer.state[parameters[0]].get("exp_avg_sq", parameters[0])._version)
 print(f"{sum(parameter.sum().item() for parameter in parameters):.3e}")
 print(*written, file=sys.stderr)
-""", {}),
+""", {"<module>": range(0, 9)}),
     # Between its segments are a thousand instructions that plain Python runs ten times faster.
     "a root that is slower with entries": ("""
 def mixed(x, n):

@@ -217,10 +217,18 @@ TEST_CASE("of a quiet root that was given up one call in 32 is looked at, of a b
     ++looked_at;
   }
   CHECK(looked_at == 8 + 10);
-  CHECK(TierUp::calls_seen_as_one(root) == 32);
-  while (!TierUp::looks_at(root)) continue;
+  while (!TierUp::looks_at(root)) TierUp::ran_unseen(root);
   TierUp::looked_at(root, false);
   CHECK(TierUp::looks_at(root));
+}
+
+TEST_CASE(
+    "a call that is looked at stands for those since the last one that ran without the hook") {
+  RootHistory root;
+  CHECK(TierUp::calls_seen_as_one(root) == 1);
+  for (int call = 0; call < 31; ++call) TierUp::ran_unseen(root);
+  CHECK(TierUp::calls_seen_as_one(root) == 32);
+  TierUp::looked_at(root, true);
   CHECK(TierUp::calls_seen_as_one(root) == 1);
 }
 
