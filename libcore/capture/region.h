@@ -38,6 +38,7 @@ struct Turn {
   Kind kind = Kind::unseen;
   RootHistory* root = nullptr;
   std::chrono::steady_clock::time_point began = {};
+  std::int64_t steps = 0;  ///< Activation::steps when it began
 };
 
 /// A conducted frame.
@@ -63,7 +64,8 @@ struct Activation {
   /// Of a call that is conducted for what may be inside: Region::finds when it began.
   std::optional<std::uint64_t> finds;
   int idle = 0;            ///< instructions since an entry ran, or might have been recorded
-  std::int64_t steps = 0;  ///< instructions that were conducted between segments
+  std::int64_t steps = 0;  ///< instructions that were conducted between segments, or in their place
+  std::int64_t looked_at = 0;  ///< steps when it was last asked whether they are too many
   std::chrono::steady_clock::time_point began;  ///< where it is conducted for its loops
 };
 
@@ -128,6 +130,7 @@ struct Region {
   std::uint64_t finds = 0;  ///< entries that ran or were measured, and recordings that began
   bool learning = false;  ///< since the hot root began, what will be done no more was done in vain
   bool useful = false;    ///< an entry ran since the hot root began, or one was made
+  bool executed = false;  ///< an entry ran since then
   /// … but something was recorded, or will be, or a segment's plain turn was measured
   bool unlike = false;
   PlainTurn plain_turn;

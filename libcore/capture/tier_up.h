@@ -71,6 +71,7 @@ struct RootHistory {
   RootTrial trial;               ///< once it is hot
   /// Of its calls those that are not compared, as they did in vain what later ones do not.
   int learned = 0;
+  int waiting = 0;            ///< turns in a row in which it was hot and no entry ran
   bool of_optimizer = false;  ///< code of an optimizer: it is left to Python
   const RootHistory* outer =
       nullptr;  ///< the outermost one around it that it was seen in and may wait for

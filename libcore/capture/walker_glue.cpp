@@ -72,6 +72,7 @@ Directive Walker::look_up(Activation& activation, Region& region, const Instruct
   if (lookup.found == Found::step && lookup.measured) region.unlike = true;
   if (executed || lookup.measured) {
     region.useful = true;
+    region.executed = region.executed || executed;
     activation.idle = 0;
   }
   if (executed || lookup.measured || !client_.runs_entries()) ++region.finds;
@@ -134,6 +135,7 @@ Directive Walker::moved(Activation& activation, Region& region, const Lookup& lo
 }
 
 Directive Walker::follow(Activation& activation, Region& region, const Instruction& instruction) {
+  if (activation.loops != nullptr) ++activation.steps;
   if (region.plan.returns) return Directive::step;
   bool reached = false;
   if (region.until >= 0) {

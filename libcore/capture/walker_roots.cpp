@@ -354,7 +354,8 @@ bool Walker::is_conducted_for_loops(Frame& frame, CodeInfo& known, const RootHis
 
 bool Walker::gives_up(Activation& activation, Region& region, int steps) {
   activation.idle += steps;
-  const bool often = ++activation.steps % kStepsBetweenLooks == 0;
+  const bool often = ++activation.steps - activation.looked_at >= kStepsBetweenLooks;
+  if (often) activation.looked_at = activation.steps;
   const bool too_much =
       often && activation.cold && steps_too_much(activation, info(*activation.frame));
   if (activation.idle <= kMostIdle && !too_much) return false;

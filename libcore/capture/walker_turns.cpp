@@ -7,6 +7,8 @@
 // turns are compared with those in which entries run. What iterates is Python's: FOR_ITER is
 // between turns.
 
+#include <algorithm>
+
 #include "capture/walker.h"
 #include "policy/shown_code.h"
 #include "python/rest.h"
@@ -21,6 +23,35 @@ using python::Instruction;
 using Clock = std::chrono::steady_clock;
 
 namespace {
+
+/// What an instruction takes longer that is conducted than one that the evaluator runs, which has
+/// the frame where entries are refused.
+constexpr std::chrono::nanoseconds kConducting{20};
+/// Turns in which a loop may wait for an entry, and one in how much of their time what conducting
+/// adds may be.
+constexpr int kMostWaiting = 32, kWaitingOneIn = 8;
+
+/// `steps`: instructions that were conducted in it.
+void judge_plain_turn(const Turn& turn, std::int64_t steps) {
+  turn.root->trial.plain_ran(Clock::now() - turn.began - kConducting * steps);
+  if (turn.root->trial.verdict() == RootTrial::Verdict::refused)
+    turn.root->state = RootHistory::State::given_up;
+}
+
+/// A turn that no entry fits is stepped until another entry pays, which may be never. It is given
+/// up where the frame's instructions take much of that time.
+void weigh_waiting(const Region& region, RootHistory& root, std::int64_t steps) {
+  root.waiting = region.executed ? 0 : root.waiting + 1;
+  const bool dear = kConducting * steps * kWaitingOneIn > Clock::now() - region.hot_began;
+  if (root.waiting >= kMostWaiting && dear) root.state = RootHistory::State::given_up;
+}
+
+/// Where no loop of the frame is hot any more, instructions may not take as much of its time.
+void left_to_python(CodeInfo& known) {
+  const bool hot = std::ranges::any_of(
+      known.turns, [](const auto& turn) { return turn.second->state == RootHistory::State::hot; });
+  if (!hot && known.loops == CodeInfo::Loops::hot) known.loops = CodeInfo::Loops::cold;
+}
 
 /// True for the body of the module that the program is.
 bool is_main_module(const Frame& frame) {
@@ -133,7 +164,7 @@ Turn::Kind Walker::kind_of_turn(Activation& activation, Region& region, RootHist
 }
 
 void Walker::begin_turn(Activation& activation, Region& region, int loop) {
-  Turn& turn = activation.turns.emplace_back(Turn{.loop = loop});
+  Turn& turn = activation.turns.emplace_back(Turn{.loop = loop, .steps = activation.steps});
   if (bridge_ != nullptr) {
     turn.root = &history_of_turn(activation, loop);
     turn.kind = kind_of_turn(activation, region, *turn.root);
@@ -158,7 +189,7 @@ void Walker::begin_turn(Activation& activation, Region& region, int loop) {
       }
       region.last = EntryId{-1, 0, 0};
       client_.take_backward_saved();
-      region.useful = region.unlike = region.learning = false;
+      region.useful = region.executed = region.unlike = region.learning = false;
       activation.cold = false;
       activation.root = turn.root;
       activation.resumes = true;
@@ -180,17 +211,18 @@ void Walker::end_turn(Activation& activation, Region& region, bool whole) {
       if (turn.root->ops > 0) activation.idle = 0;
       return;
     case Turn::Kind::hot:
-      return end_hot_turn(activation, region, whole);
+      weigh_waiting(region, *turn.root, activation.steps - turn.steps);
+      end_hot_turn(activation, region, whole);
+      break;
     case Turn::Kind::plain:
+      region.plain = false;
+      activation.idle = 0;
+      if (whole) judge_plain_turn(turn, activation.steps - turn.steps);
+      if (sink_.meters_roots() && !has_root(region) && region.native_roots.empty())
+        sink_.left_root(region.meter.leave());
       break;
   }
-  region.plain = false;
-  activation.idle = 0;
-  if (whole) turn.root->trial.plain_ran(Clock::now() - turn.began);
-  if (turn.root->trial.verdict() == RootTrial::Verdict::refused)
-    turn.root->state = RootHistory::State::given_up;
-  if (sink_.meters_roots() && !has_root(region) && region.native_roots.empty())
-    sink_.left_root(region.meter.leave());
+  if (turn.root->state == RootHistory::State::given_up) left_to_python(info(*activation.frame));
 }
 
 void Walker::end_hot_turn(Activation& activation, Region& region, bool whole) {

@@ -129,6 +129,16 @@ def mixed(x, n):
     return total
 with torch.no_grad(): print(f"{sum(mixed(x[0], 3) for _ in range(6000)):.3e}")
 """, {"mixed": range(1, 9)}),
+    # Each turn would be an entry of its own, and waiting for another one costs more than it can save.
+    "a loop whose turns fit no entry": ("""
+seen, total, few = {}, 0.0, w[:64, :64].clone()
+for i in range(6000):
+    words = [str(i * j % 97) for j in range(60)]
+    for word in words: seen[word] = seen.get(word, 0) + 1
+    y = (few @ few[:, :4]).relu().sum()
+    total += y.item()
+print(len(seen), f"{total:.3e}")
+""", {"<module>": range(0, 2)}),
     # Each number of turns would be an entry, and none is wanted twice before long.
     "turns that never come again": ("""
 def turns(x, n):
