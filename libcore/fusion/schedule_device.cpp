@@ -18,9 +18,10 @@
 //                 of its warps, takes a row, and the loops inside run over the block's threads,
 //                 which join their accumulators by shuffles and shared memory; so all of them know
 //                 the result. Rows that are shared by the loops of a kernel lie in shared memory
-//   columns       sums over other dims, where memory is walked with stride 1 along the loop
-//                 outside: that goes to x, and each thread runs the reduction of its column. Few
-//                 long columns are taken as rows: threads that wait for memory would be too few
+//   columns       sums over other dims, where neighbours along the loop outside find more of what
+//                 they read side by side: that goes to x, and each thread runs the reduction of its
+//                 column. Few long columns are taken as rows: threads that wait for memory would be
+//                 too few
 //   scans         and whatever else cannot be taken apart inside a row: a thread a row
 //   all else      (a reduction of everything) one block
 //
@@ -112,7 +113,7 @@ class DeviceScheduler {
     nest.pop_back();
     if (carries_inside(last)) return bind_serial_rows(last, std::move(nest));
     const bool scratch = writes_scratch_row(last, program_.buffers);
-    const bool columns = walks(last.body, last.variable) > walks_inside(last.body);
+    const bool columns = apart(last.body, last.variable) < apart_inside(last.body);
     double rows = length(last);
     for (const Loop* loop : nest) rows *= length(*loop);
     const double longest = longest_inside(last);
@@ -285,36 +286,40 @@ class DeviceScheduler {
     return longest;
   }
 
-  /// Accesses in inner loops that walk memory with stride 1 along `variable`.
-  static int walks(const Body& body, std::string_view variable) {
+  /// Accesses in inner loops that neighbours along `variable` would make apart from each other.
+  static int apart(const Body& body, std::string_view variable) {
     int count = 0;
     for (const Statement& statement : body) {
       const Loop* inner = as_loop(statement);
       if (inner == nullptr) continue;
       for_each_instruction(inner->body, [&](const Instruction& instruction) {
-        const bool access = instruction.op == "load" || instruction.op == "store";
-        count += access && stride_of(instruction.index, variable) == 1;
+        count += lies_apart(instruction, variable);
       });
     }
     return count;
   }
 
   /// The same along the innermost loops' own variables.
-  static int walks_inside(const Body& body) {
+  static int apart_inside(const Body& body) {
     int count = 0;
     for (const Statement& statement : body) {
       const Loop* inner = as_loop(statement);
       if (inner == nullptr) continue;
       if (!is_innermost(*inner)) {
-        count += walks_inside(inner->body);
+        count += apart_inside(inner->body);
         continue;
       }
       for_each_instruction(inner->body, [&](const Instruction& instruction) {
-        const bool access = instruction.op == "load" || instruction.op == "store";
-        count += access && stride_of(instruction.index, inner->variable) == 1;
+        count += lies_apart(instruction, inner->variable);
       });
     }
     return count;
+  }
+
+  static bool lies_apart(const Instruction& instruction, std::string_view variable) {
+    if (instruction.op != "load" && instruction.op != "store") return false;
+    const auto stride = stride_of(instruction.index, variable);
+    return stride != 0 && stride != 1;
   }
 
   /// Neighbours that fill the widest access of the smallest elements that are walked along the

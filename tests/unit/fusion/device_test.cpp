@@ -64,6 +64,27 @@ TEST_CASE("columns are walked side by side") {
   CHECK(has(program, "for i1 in 64,"));
 }
 
+TEST_CASE("columns stay columns beside what is known of each row") {
+  GraphBuilder b;
+  const GraphBuilder::Sizes sizes = {64, 16, 768};
+  const ValueId x = b.input(sizes), mean = b.input({64, 16}), inverse = b.input({64, 16});
+  const ValueId apart = b.binary("sub", x, b.broadcast(mean, sizes, {0, 1}));
+  const ValueId normed = b.binary("mul", apart, b.broadcast(inverse, sizes, {0, 1}));
+  b.output(b.reduce("sum", normed, {1}));
+  LoopProgram program = on_device(b);
+  CHECK_MESSAGE(has(program, "for i1 in 768 bind global_x"), to_text(program));
+}
+
+TEST_CASE("rows stay rows beside what is known of each column") {
+  GraphBuilder b;
+  const GraphBuilder::Sizes sizes = {1024, 768};
+  const ValueId x = b.input(sizes), weight = b.input({768}), bias = b.input({768});
+  const ValueId scaled = b.binary("mul", x, b.broadcast(weight, sizes, {1}));
+  b.output(b.reduce("sum", b.binary("add", scaled, b.broadcast(bias, sizes, {1})), {1}));
+  LoopProgram program = on_device(b);
+  CHECK_MESSAGE(has(program, "in 768 vector unroll 4 bind thread_x"), to_text(program));
+}
+
 TEST_CASE("few long columns go to blocks, as rows") {
   GraphBuilder b;
   b.output(b.reduce("sum", b.input({2048, 64}), {0}));
