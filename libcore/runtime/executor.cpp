@@ -519,6 +519,10 @@ const std::shared_ptr<MemoryPool>& Executor::memory() const {
   return state_->pool();
 }
 
+void Executor::lend_from(std::size_t first) {
+  state_->lent_from = first;
+}
+
 Result<void> Executor::prepare(std::span<const TensorArgument> inputs) {
   if (auto fits = state_->check_counts(inputs.size(), state_->bundle.outputs.size()); !fits)
     return fits;

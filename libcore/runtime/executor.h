@@ -136,6 +136,10 @@ class Executor {
   /// Where outputs' memory comes from.
   const std::shared_ptr<MemoryPool>& memory() const;
 
+  /// Outputs from `first` on are for somebody who mostly lets go of them before the next run: a
+  /// device may use their memory again then. To be called before the first run.
+  void lend_from(std::size_t first);
+
   /// Works out what run() needs for inputs of these sizes, so that its first call starts with a
   /// kernel.
   Result<void> prepare(std::span<const TensorArgument> inputs);

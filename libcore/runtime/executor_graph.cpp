@@ -77,7 +77,8 @@ void Executor::State::take_lent(const Plan& plan, PlanGraph::Recorded& recorded)
   if (!recorded.lends) return;
   recorded.lent.assign(bundle.outputs.size(), nullptr);
   for (const MemorySource& source : sources) {
-    if (source.kind != Buffer::Kind::output) continue;
+    if (source.kind != Buffer::Kind::output || static_cast<std::size_t>(source.index) < lent_from)
+      continue;
     recorded.lent[static_cast<std::size_t>(source.index)] =
         std::make_shared<LentMemory>(PooledMemory(pool(), plan.output_bytes[source.buffer]));
   }
@@ -165,7 +166,7 @@ Result<void> Executor::State::launch_graph(Plan& plan, PlanGraph::Recorded& reco
 Result<bool> Executor::State::run_graph(Plan& plan, bool prepared,
                                         std::span<OutputTensor> outputs) {
   PlanGraph& graph = plan.graph;
-  if (!graph.is_possible(bundle, plan) || !device->takes_graphs()) return false;
+  if (!graph.is_possible(bundle, plan, lent_from) || !device->takes_graphs()) return false;
   const bool lasts = prepared || std::ranges::none_of(plan.steps, &PlannedStep::prepares);
   const bool asks = graph.calls_torch() && fallback != nullptr;
   const std::uint64_t settings = asks ? fallback->settings() : 0;

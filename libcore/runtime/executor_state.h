@@ -47,6 +47,7 @@ struct Executor::State {
   std::shared_ptr<SharedObject> code;
   std::unordered_map<std::string, penstock_kernel> functions;
   std::optional<DeviceSteps> device;  ///< of a bundle for one
+  std::size_t lent_from = SIZE_MAX;   ///< outputs that a graph of the device may lend
   std::vector<SymbolBinding> bindings;
   DecidedParts decided;
   std::vector<MemorySource> sources;

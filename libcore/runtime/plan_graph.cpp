@@ -38,12 +38,13 @@ bool PlanGraph::Recorded::is_out() const {
       lent, [](const auto& memory) { return memory != nullptr && memory->is_out(); });
 }
 
-bool PlanGraph::is_possible(const KernelBundle& bundle, const Plan& plan) {
-  if (state_ == State::unknown) state_ = decide(bundle, plan);
+bool PlanGraph::is_possible(const KernelBundle& bundle, const Plan& plan, std::size_t lent_from) {
+  if (state_ == State::unknown) state_ = decide(bundle, plan, lent_from);
   return state_ == State::possible;
 }
 
-PlanGraph::State PlanGraph::decide(const KernelBundle& bundle, const Plan& plan) {
+PlanGraph::State PlanGraph::decide(const KernelBundle& bundle, const Plan& plan,
+                                   std::size_t lent_from) {
   for (const BundleStep& step : bundle.steps) {
     if (std::holds_alternative<KernelCall>(step)) continue;
     if (!note_call(step, bundle, plan)) return State::impossible;
@@ -55,10 +56,15 @@ PlanGraph::State PlanGraph::decide(const KernelBundle& bundle, const Plan& plan)
   for (const Saved& saved : bundle.interface.training.saved) {
     for (ReadByTorch& read : inputs) read.stays |= read.input == saved.input;
   }
-  std::size_t made = 0;
-  for (const std::size_t bytes : plan.output_bytes) made += bytes;
-  may_lend_ = bundle.interface.training.role != GraphRole::inference &&
-              made <= static_cast<std::size_t>(kMostLent);
+  std::size_t lent = 0;
+  const auto is_lent = [&](const Buffer& buffer) {
+    return buffer.kind == Buffer::Kind::output &&
+           static_cast<std::size_t>(buffer.index) >= lent_from;
+  };
+  for (std::size_t i = 0; i < bundle.buffers.size(); ++i)
+    lent += is_lent(bundle.buffers[i]) ? plan.output_bytes[i] : 0;
+  may_lend_ = lent > 0 && lent <= static_cast<std::size_t>(kMostLent);
+  for (OfTorch& output : outputs) output.lent = may_lend_ && is_lent(bundle.buffers[output.buffer]);
   return bundle.steps.empty() ? State::impossible : State::possible;
 }
 
@@ -114,7 +120,7 @@ bool PlanGraph::stays(const KernelBundle& bundle, BufferId memory) const {
 bool PlanGraph::is_cheap(bool lends) const {
   std::size_t bytes = 0;
   for (const ReadByTorch& read : inputs) bytes += read.copied ? read.bytes : 0;
-  for (const OfTorch& made : outputs) bytes += lends ? 0 : made.bytes;
+  for (const OfTorch& made : outputs) bytes += lends && made.lent ? 0 : made.bytes;
   return bytes <= torch_calls_ * kCopiedPerCall;
 }
 

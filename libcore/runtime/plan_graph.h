@@ -23,9 +23,9 @@ struct Plan;
 /// where it is elsewhere, before a graph is recorded anew.
 ///
 /// Of a step of training both parts make much that somebody has only until the step is over: what
-/// the other part reads, and gradients. Their graphs *lend* it: outputs stay where the graph makes
-/// them, and the graph is not launched again before all of them have come back. For the calls in
-/// between there is a second one, which copies.
+/// the other part reads, and gradients. Their graphs *lend* it: such outputs stay where the graph
+/// makes them, and the graph is not launched again before all of them have come back. For the calls
+/// in between there is a second one, which copies.
 class PlanGraph {
  public:
   struct ReadByTorch {
@@ -39,6 +39,7 @@ class PlanGraph {
   struct OfTorch {
     BufferId buffer = kNoBuffer;
     std::size_t bytes = 0;
+    bool lent = false;  ///< by the graph that lends
   };
   struct Kernel {
     std::int32_t step = 0;
@@ -63,7 +64,8 @@ class PlanGraph {
 
   /// Whether a graph can be, but for what turns out when it is recorded. Launching one takes less
   /// of the CPU's time than launching a single kernel.
-  bool is_possible(const KernelBundle& bundle, const Plan& plan);
+  /// Outputs from `lent_from` on may be lent.
+  bool is_possible(const KernelBundle& bundle, const Plan& plan, std::size_t lent_from);
   /// It cannot be after all.
   void give_up() { *this = PlanGraph(State::impossible); }
   /// Whether kernels find the memory where it was when they were recorded.
@@ -82,7 +84,7 @@ class PlanGraph {
  private:
   enum class State : std::uint8_t { unknown, possible, impossible };
   explicit PlanGraph(State state) : state_(state) {}
-  State decide(const KernelBundle& bundle, const Plan& plan);
+  State decide(const KernelBundle& bundle, const Plan& plan, std::size_t lent_from);
   bool note_call(const BundleStep& step, const KernelBundle& bundle, const Plan& plan);
   void note_input(const KernelBundle& bundle, const Plan& plan, BufferId memory, bool written);
   void note_output(const Plan& plan, BufferId memory);

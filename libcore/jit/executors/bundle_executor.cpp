@@ -145,6 +145,14 @@ bool may_fail_behind_draw(const KernelBundle& bundle) {
   return false;
 }
 
+/// The program may keep results of forward, of which there are so many, as long as it likes; what
+/// backward reads of it, and gradients, are gone with the step.
+void let_lend(runtime::Executor& executor, std::size_t own_results) {
+  const GraphRole role = executor.bundle().interface.training.role;
+  if (role == GraphRole::forward) executor.lend_from(own_results);
+  if (role == GraphRole::backward) executor.lend_from(0);
+}
+
 }  // namespace
 
 Diagnostic BundleExecutor::python_failure(std::string what) {
@@ -212,6 +220,7 @@ Result<std::unique_ptr<BundleExecutor>> BundleExecutor::create(
                                             runner != nullptr ? runner : &made->fallback_);
   if (!executor) return tl::unexpected(executor.error());
   made->executor_ = std::move(*executor);
+  let_lend(*made->executor_, made->own_results_);
   made->find_decided();
   return made;
 }

@@ -5,6 +5,15 @@ namespace penstock::runtime {
 
 namespace {
 
+/// Both outputs are for somebody who lets go of them.
+struct PartOfStep : Running {
+  explicit PartOfStep(KernelBundle bundle = two_outputs(),
+                      std::shared_ptr<Runtime> runtime = new_runtime(), std::size_t first = 0)
+      : Running(std::move(bundle), std::move(runtime)) {
+    executor->lend_from(first);
+  }
+};
+
 TEST_CASE("from the second run on a bundle is one graph") {
   Running run;
   float *x = run.tensor(1), *w = run.tensor(100);
@@ -80,9 +89,8 @@ TEST_CASE("weights that move are waited for, then recorded anew, and never copie
 
 TEST_CASE("what the other part of a step saved is waited for") {
   KernelBundle bundle = two_outputs();
-  bundle.interface.training.role = GraphRole::backward;
   bundle.interface.training.saved = {{0, 0}};
-  Running run(std::move(bundle));
+  PartOfStep run(std::move(bundle));
   run.torch.adopts = false;
   float *first = run.tensor(1), *x = run.tensor(2), *w = run.tensor(100);
   for (float* at : {first, x, x, first, x, x}) {
@@ -182,15 +190,8 @@ TEST_CASE("a part of another's memory is written there") {
   CHECK(run.torch.refused == 2);
 }
 
-/// The two outputs as a part of a training step's, made by the device's own work in their memory.
-Running part_of_step() {
-  KernelBundle bundle = two_outputs();
-  bundle.interface.training.role = GraphRole::forward;
-  return Running(std::move(bundle));
-}
-
 TEST_CASE("what a part of a step makes stays where it is made, once the last has come back") {
-  Running run = part_of_step();
+  PartOfStep run;
   run.torch.adopts = false;
   float *x = run.tensor(1), *w = run.tensor(100);
   CHECK(run.right(x, w));
@@ -210,7 +211,7 @@ TEST_CASE("what a part of a step makes stays where it is made, once the last has
 }
 
 TEST_CASE("what somebody still has of an earlier step is not written") {
-  Running run = part_of_step();
+  PartOfStep run;
   run.torch.adopts = false;
   float* w = run.tensor(100);
   float* x = run.tensor(0);
@@ -237,7 +238,7 @@ TEST_CASE("what somebody still has of an earlier step is not written") {
 }
 
 TEST_CASE("what torch made itself is copied from a part of a step, too") {
-  Running run = part_of_step();
+  PartOfStep run;
   float *x = run.tensor(1), *w = run.tensor(100);
   for (int i = 0; i < 4; ++i) {
     run.kept.clear();
@@ -253,9 +254,7 @@ TEST_CASE("what is lent is no memory that other graphs work on") {
   Running other(two_outputs(), runtime);
   float* w = other.tensor(100);
   for (int i = 0; i < 3; ++i) CHECK(other.right(other.tensor(1), w));
-  KernelBundle bundle = two_outputs();
-  bundle.interface.training.role = GraphRole::backward;
-  Running run(std::move(bundle), runtime);
+  PartOfStep run(two_outputs(), runtime);
   run.torch.adopts = false;
   float* x = run.tensor(3);
   for (int i = 0; i < 3; ++i) {
@@ -267,8 +266,25 @@ TEST_CASE("what is lent is no memory that other graphs work on") {
   CHECK(static_cast<float*>(run.kept[0][1].data)[0] == 205);
 }
 
+TEST_CASE("what the program may keep is copied, and the rest is lent all the same") {
+  PartOfStep run(two_outputs(), new_runtime(), 1);
+  run.torch.adopts = false;
+  float *x = run.tensor(1), *w = run.tensor(100);
+  CHECK(run.right(x, w));
+  for (int i = 0; i < 4; ++i) {
+    x[0] = static_cast<float>(i);
+    OutputTensor kept = std::move(run.kept[0][0]);
+    const float was = static_cast<float*>(kept.data)[0];
+    run.kept.clear();
+    CHECK(run.right(x, w));
+    CHECK(static_cast<float*>(kept.data)[0] == was);
+  }
+  CHECK(fake().facts.graphs == 1);
+  CHECK(fake().facts.copies == 4);
+}
+
 TEST_CASE("a lent result outlives the graph that made it") {
-  Running run = part_of_step();
+  PartOfStep run;
   run.torch.adopts = false;
   float *x = run.tensor(1), *w = run.tensor(100);
   for (int i = 0; i < 2; ++i) CHECK(run.right(x, w));
