@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "python/literal.h"
+
 namespace penstock::capture {
 
 using python::Instruction;
@@ -103,6 +105,37 @@ NaturalLoops::NaturalLoops(const python::Bytecode& code) {
         innermost_[static_cast<std::size_t>(one.index)] = static_cast<std::int16_t>(i);
     }
   }
+}
+
+std::vector<std::string> changing_sources(const NaturalLoop& loop, const python::Bytecode& code) {
+  std::vector<std::string> found;
+  const auto add = [&](const char* kind, PyObject* name) {
+    found.push_back(std::string(kind) + "['" + python::text_of(name) + "']");
+  };
+  const auto local = [&](int slot) { add("L", python::slot_name(code.code(), slot)); };
+  for (const Instruction& one : code.instructions()) {
+    if (!loop.holds(one)) continue;
+    switch (one.opcode) {
+      case Opcode::STORE_FAST:
+        local(one.argument);
+        break;
+      case Opcode::STORE_FAST_STORE_FAST:
+        local(python::second_of_two(one));
+        [[fallthrough]];
+      case Opcode::STORE_FAST_LOAD_FAST:
+        local(python::first_of_two(one));
+        break;
+      case Opcode::STORE_NAME:
+      case Opcode::STORE_GLOBAL:
+        add("G", PyTuple_GET_ITEM(code.code()->co_names, one.argument));
+        break;
+      default:
+        break;
+    }
+  }
+  if (loop.head->opcode == Opcode::FOR_ITER)
+    found.push_back("S[" + std::to_string(code.depth(loop.begin) - 1) + "]");
+  return found;
 }
 
 }  // namespace penstock::capture

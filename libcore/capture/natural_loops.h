@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "python/bytecode.h"
@@ -23,6 +24,10 @@ struct NaturalLoop {
     return !holds(one) || one.offset == begin || &one == head;
   }
 };
+
+/// The sources of what may be another number in each turn, as reports print them: the variables
+/// that the loop's instructions store, and what its iterator gives.
+std::vector<std::string> changing_sources(const NaturalLoop& loop, const python::Bytecode& code);
 
 /// The loops of statements in a code object; those of comprehensions and of awaiting are none.
 class NaturalLoops {

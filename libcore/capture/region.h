@@ -116,8 +116,9 @@ struct Region {
   bool ends_turn = false;   ///< it ends before the instruction, with which a loop's turn ends
   bool at_factory = false;  ///< it starts there: dropped unless an op takes what that makes
   UnrolledLoops unrolled;   ///< recording
-  Plan plan;                ///< following
-  int until = -1;           ///< following without a plan: unit of `start`'s frame
+  record::ChangedNumbers changed;  ///< recording: those of the loop and of entries before
+  Plan plan;                       ///< following
+  int until = -1;                  ///< following without a plan: unit of `start`'s frame
   std::size_t level = 0;
   EntryId last{-1, 0, 0};  ///< of the segment before
   RootMeter meter;

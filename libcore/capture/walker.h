@@ -102,6 +102,8 @@ class Walker : public python::FrameDriver {
   Turn::Kind kind_of_turn(Activation& activation, Region& region, RootHistory& root);
   RootHistory& history_of_turn(Activation& activation, int loop);
   void end_turn(Activation& activation, Region& region, bool whole);
+  static const record::ChangedNumbers& numbers_of_turn(const Activation&, Region&,
+                                                       const record::ChangedNumbers* known);
   void end_hot_turn(Activation& activation, Region& region, bool whole);
   /// So many more instructions were stepped for nothing. True if it were so many that the evaluator
   /// takes the frame.
@@ -122,8 +124,7 @@ class Walker : public python::FrameDriver {
   /// True when a frame of the program is conducted: what stands around regions does not count.
   static bool has_root(const Region& region);
   python::Directive abandon(Region& region, record::BreakReason reason);
-  bool refuses(Region& region, const Activation& activation, const record::BreakReason& reason,
-               const Location& location);
+  bool refuses(Region&, const Activation&, const record::BreakReason&, const Location&);
   static python::Directive backend_raised(Region& region, python::PyRef error);
   // -- between segments (walker_glue.cpp)
   python::Directive glue(Activation&, Region&, const python::Instruction&);
@@ -135,8 +136,7 @@ class Walker : public python::FrameDriver {
   /// The instruction that ended a segment is about to be stepped.
   static python::Directive step_break(Activation&, const python::Instruction&);
   // -- a segment as it is recorded (walker_segments.cpp)
-  void start(Activation& activation, Region& region, const record::ChangedNumbers* changed,
-             bool trial, bool patient);
+  void start(Activation&, Region&, const record::ChangedNumbers*, bool trial, bool patient);
   python::Directive record(Activation&, Region&, const python::Instruction&);
   /// True where a loop's turn ends that is a root, or where a segment that began inside a loop
   /// comes to the loop's test, which reads Python data: the next turn is a segment of its own.

@@ -27,6 +27,9 @@ using Clock = std::chrono::steady_clock;
 
 void Walker::start(Activation& activation, Region& region, const record::ChangedNumbers* changed,
                    bool trial, bool patient) {
+  if (!activation.turns.empty() && activation.turns.back().kind == Turn::Kind::hot) {
+    changed = &numbers_of_turn(activation, region, changed);
+  }
   // A backend may bake in the numbers that it is shown.
   const bool fixed = torch::region_backend() != nullptr;
   region.walk = std::make_unique<Walk>(*bridge_, schemas_, compile_api_, callables_,

@@ -229,8 +229,20 @@ void Walker::end_hot_turn(Activation& activation, Region& region, bool whole) {
   left_weighed(*activation.frame, region, activation, whole);
   activation.root = nullptr;
   activation.cold = true;
+  activation.step_once = false;  // behind an entry that came to the next turn's first instruction
   if (sink_.meters_roots() && !has_root(region) && region.native_roots.empty())
     sink_.left_root(region.meter.leave());
+}
+
+/// What changes from turn to turn is no constant of a turn's first recording either.
+const record::ChangedNumbers& Walker::numbers_of_turn(const Activation& activation, Region& region,
+                                                      const record::ChangedNumbers* known) {
+  region.changed = known != nullptr ? *known : record::ChangedNumbers();
+  const auto loop = static_cast<std::size_t>(activation.turns.back().loop);
+  for (std::string& source :
+       changing_sources(activation.loops->all()[loop], activation.frame->bytecode()))
+    region.changed.note(std::move(source));
+  return region.changed;
 }
 
 }  // namespace penstock::capture

@@ -4,6 +4,7 @@
 #include <string>
 #include <unordered_map>
 #include <unordered_set>
+#include <utility>
 #include <vector>
 
 #include "ir/event.h"
@@ -17,6 +18,8 @@ class ChangedNumbers {
  public:
   /// Adds the numbers of guards that did not hold.
   void note(const std::vector<FailedGuard>& failed);
+  /// Adds a number that is known to change, by the text of its source.
+  void note(std::string source) { sources_.insert(std::move(source)); }
   bool contains(const std::string& source) const { return sources_.contains(source); }
   /// Sizes of tensors stay constants: a graph with symbols could not be compiled.
   void refuse_sizes() { refuses_sizes_ = true; }
