@@ -132,8 +132,8 @@ struct Region {
   bool learning = false;  ///< since the hot root began, what will be done no more was done in vain
   bool useful = false;    ///< an entry ran since the hot root began, or one was made
   bool executed = false;  ///< an entry ran since then
-  /// … but something was recorded, or will be, or a segment's plain turn was measured
-  bool unlike = false;
+  bool unlike = false;    ///< … but something was recorded
+  bool waited = false;  ///< … but an entry is waited for, or a segment's plain turn was measured
   PlainTurn plain_turn;
   std::chrono::steady_clock::time_point hot_began;
   std::chrono::steady_clock::time_point started;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <utility>
 
 namespace penstock::capture {
 namespace {
@@ -16,6 +17,8 @@ struct Stage {
 // The first pair's entries have packed weights and made plans: it accepts only what is far faster.
 constexpr Stage kStages[] = {{1, 0.4}, {3, 0.25}, {8, 0.05}, {16, 0.05}};
 constexpr std::size_t kMostPairs = 24;
+/// What more of plain Python's time calls may take in which entries are waited for.
+constexpr double kMostWaiting = 0.5;
 
 /// The mean of the faster half.
 double typical(Times times) {
@@ -28,7 +31,15 @@ double typical(Times times) {
 }  // namespace
 
 void RootTrial::entries_ran(Nanoseconds time) {
-  if (verdict_ == Verdict::open && !plain_turn()) entries_.push_back(time);
+  if (verdict_ != Verdict::open || plain_turn()) return;
+  if (std::exchange(waits_, false)) entries_ = plain_ = Times();
+  entries_.push_back(time);
+}
+
+void RootTrial::waited(Nanoseconds time) {
+  if (verdict_ != Verdict::open || plain_turn() || (!waits_ && !entries_.empty())) return;
+  waits_ = true;
+  entries_.push_back(time);
 }
 
 void RootTrial::plain_ran(Nanoseconds time) {
@@ -44,12 +55,14 @@ void RootTrial::decide() {
   if (stage == std::end(kStages) && !last) return;
   const double margin = last ? 0 : stage->margin;
   const double share = typical(entries_) / std::max(typical(plain_), 1.0);
-  if (share < 1 - margin) {
+  if (waits_) {
+    if (pairs > 1 && share > 1 + kMostWaiting) verdict_ = Verdict::refused;
+  } else if (share < 1 - margin) {
     verdict_ = Verdict::kept;
   } else if (last || (pairs > 1 && share > 1 + margin)) {
     verdict_ = Verdict::refused;
   }
-  if (verdict_ == Verdict::open) return;
+  if (verdict_ == Verdict::open && !(waits_ && last)) return;
   entries_ = plain_ = Times();
 }
 

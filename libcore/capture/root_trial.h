@@ -17,6 +17,10 @@ namespace penstock::capture {
 // one side is clearly faster. Calls of one root differ in what they do, and other processes only
 // make a call slower, so that the faster half of each side counts. Where neither side is clearly
 // faster, more pairs are taken, and in the end plain Python has it: it costs nothing to prefer it.
+//
+// A call in which an entry is waited for, or a segment measured, tells little: the next ones may be
+// faster. Where each call is such a one for long, those are compared all the same, and a root is
+// refused that takes half as much time again as plain Python; nothing else is concluded.
 class RootTrial {
  public:
   using Nanoseconds = std::chrono::nanoseconds;
@@ -27,6 +31,8 @@ class RootTrial {
   bool plain_turn() const { return verdict_ == Verdict::open && plain_.size() < entries_.size(); }
   /// A call ended in which entries ran, and nothing was recorded.
   void entries_ran(Nanoseconds time);
+  /// A call ended in which an entry was waited for, or plain Python's turn of a segment measured.
+  void waited(Nanoseconds time);
   /// A call of a plain turn ended.
   void plain_ran(Nanoseconds time);
 
@@ -34,6 +40,7 @@ class RootTrial {
   void decide();
 
   std::vector<Nanoseconds> entries_, plain_;
+  bool waits_ = false;  ///< the calls in entries_ did
   Verdict verdict_ = Verdict::open;
 };
 

@@ -71,6 +71,7 @@ struct RootHistory {
   RootTrial trial;               ///< once it is hot
   /// Of its calls those that are not compared, as they did in vain what later ones do not.
   int learned = 0;
+  int waited = 0;             ///< and as entries were waited for, or segments measured
   int waiting = 0;            ///< turns in a row in which it was hot and no entry ran
   bool of_optimizer = false;  ///< code of an optimizer: it is left to Python
   const RootHistory* outer =
@@ -94,6 +95,9 @@ class TierUp {
 
   /// A root of which every call learns something is compared all the same, behind so many.
   static constexpr int kMostLearned = 48;
+  /// One in whose every call an entry is waited for, or a segment measured, likewise: the verdict
+  /// of neither may come before long, and what stands between segments may be dear meanwhile.
+  static constexpr int kMostWaited = 64;
 
   explicit TierUp(Clock used = processor_time) : used_(std::move(used)) {}
 

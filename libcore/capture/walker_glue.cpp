@@ -69,7 +69,7 @@ Directive Walker::look_up(Activation& activation, Region& region, const Instruct
   lookup = client_.lookup(*activation.frame, over_branches);
   const bool executed = lookup.found == Found::moved || lookup.found == Found::returned ||
                         lookup.found == Found::raised;
-  if (lookup.found == Found::step && lookup.measured) region.unlike = true;
+  if (lookup.found == Found::step && lookup.measured) region.waited = true;
   if (executed || lookup.measured) {
     region.useful = true;
     region.executed = region.executed || executed;

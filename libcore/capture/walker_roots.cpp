@@ -218,7 +218,7 @@ Entry Walker::enter_weighed(Frame& frame, Region& region, CodeInfo& known, RootH
   if (root.state == RootHistory::State::hot) {
     region.hot_began = Clock::now();
     client_.take_backward_saved();
-    region.useful = region.unlike = region.learning = false;
+    region.useful = region.unlike = region.waited = region.learning = false;
     conduct(frame, region, true);
     region.activations.back()->root = &root;
     return Entry::conduct;
@@ -320,11 +320,14 @@ void Walker::left_weighed(Frame& frame, Region& region, const Activation& activa
   ran_hot(known, root, region.useful);
   const bool learns = region.learning && root.learned < TierUp::kMostLearned;
   root.learned += learns ? 1 : 0;
-  if (!returned || !region.useful || region.unlike || learns || root.trial.plain_turn() ||
+  const bool waits = region.waited && root.waited < TierUp::kMostWaited;
+  root.waited += waits ? 1 : 0;
+  if (!returned || !region.useful || region.unlike || learns || waits || root.trial.plain_turn() ||
       root.trial.verdict() != RootTrial::Verdict::open)
     return;
   // Plain Python's turn is measured without its backward, too.
-  root.trial.entries_ran(Clock::now() - region.hot_began - client_.take_backward_saved());
+  const auto time = Clock::now() - region.hot_began - client_.take_backward_saved();
+  region.waited ? root.trial.waited(time) : root.trial.entries_ran(time);
   judge(known, root);
 }
 

@@ -189,7 +189,7 @@ void Walker::begin_turn(Activation& activation, Region& region, int loop) {
       }
       region.last = EntryId{-1, 0, 0};
       client_.take_backward_saved();
-      region.useful = region.executed = region.unlike = region.learning = false;
+      region.useful = region.executed = region.unlike = region.waited = region.learning = false;
       activation.cold = false;
       activation.root = turn.root;
       activation.resumes = true;

@@ -37,6 +37,8 @@ LEFT = {"optimizers": ("Adam.step", "what optimizers do"), "a root that is slowe
 
 # By name: how many calls of compiled graphs there must be at least.
 CALLS = {"a loop that counts": 4000}
+# At most, where calls with entries take six times as long as those without: some 130 are made.
+MOST_CALLS = {"a root that is slower with entries": 1000}
 
 # By name: the program behind COMMON, and for parts of functions' names how many graphs of theirs there may be.
 PROGRAMS = {
@@ -297,8 +299,11 @@ def check(tool, name, folder):
                    for words in ([PYTHON, program], command))
     if plain.returncode or (plain.returncode, plain.stdout) != (ours.returncode, ours.stdout) or "penstock" in ours.stderr:
         return f"plain Python {plain.returncode} {plain.stdout}{plain.stderr}, penstock {ours.returncode} {ours.stdout}{ours.stderr}"
-    if name == "optimizers by kernels" and (plain.stderr, ours.stderr) != ("200 200 400 500\n", "100 100 300 400\n"):
-        return f"writes by optimizers: plain Python {plain.stderr}, penstock {ours.stderr}"
+    if name == "optimizers by kernels":
+        loops, kernels = ([int(word) for word in run.stderr.split()] for run in (plain, ours))
+        # A turn of the program's loop may be plain Python's, to be compared: then the optimizer's own loop runs.
+        if loops != [200, 200, 400, 500] or not all(70 <= loop - kernel <= 100 for loop, kernel in zip(loops, kernels)):
+            return f"writes by optimizers: plain Python {plain.stderr}, penstock {ours.stderr}"
     if "import" in name:
         (often, atoms, collected), (seldom, ours_atoms, spared) = (run.stderr.split() for run in (plain, ours))
         if int(often) < 200 or int(seldom) > 30 or (atoms, ours_atoms, collected, spared) != ("0", "0", "False", "True"):
@@ -309,6 +314,8 @@ def check(tool, name, folder):
     calls = sum(row["count"] for row in json.loads(text.splitlines()[-1])["calls"])
     if calls < CALLS.get(name, 0):
         return f"only {calls} calls of compiled graphs"
+    if calls > MOST_CALLS.get(name, calls):
+        return f"{calls} calls of compiled graphs"
     for part, counts in expected.items():
         found = sum(count for function, count in graphs.items() if part in function)
         if found not in counts:

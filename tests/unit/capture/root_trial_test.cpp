@@ -73,3 +73,32 @@ TEST_CASE("sides take turns") {
   CHECK_FALSE(trial.plain_turn());
   CHECK(trial.verdict() == RootTrial::Verdict::open);
 }
+
+TEST_CASE("calls that wait for entries only refuse what is far slower") {
+  const auto waiting_pairs = [](RootTrial& trial, int waited, int most) {
+    int number = 0;
+    for (; number < most && trial.verdict() == RootTrial::Verdict::open; ++number) {
+      trial.waited(microseconds(waited));
+      CHECK(trial.plain_turn());
+      trial.plain_ran(microseconds(100));
+    }
+    return number;
+  };
+  RootTrial dear, alike, cheap;
+  CHECK(waiting_pairs(dear, 300, 100) == 3);
+  CHECK(dear.verdict() == RootTrial::Verdict::refused);
+  CHECK(waiting_pairs(alike, 130, 100) == 100);
+  CHECK(waiting_pairs(cheap, 20, 100) == 100);
+  // What entries take is asked anew.
+  CHECK(pairs(cheap, 50, 100, 100) == 1);
+  CHECK(cheap.verdict() == RootTrial::Verdict::kept);
+}
+
+TEST_CASE("a call that waits is not compared where others were") {
+  RootTrial trial;
+  CHECK(pairs(trial, 90, 100, 2) == 2);
+  for (int call = 0; call < 50; ++call) trial.waited(microseconds(500));
+  CHECK_FALSE(trial.plain_turn());
+  CHECK(pairs(trial, 70, 100, 100) == 6);
+  CHECK(trial.verdict() == RootTrial::Verdict::kept);
+}
