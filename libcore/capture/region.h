@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <chrono>
 #include <cstdint>
 #include <memory>
@@ -140,6 +141,15 @@ struct Region {
   std::chrono::steady_clock::time_point op_started;
   std::chrono::nanoseconds ops{0};
 };
+
+/// True when a frame of the program is conducted: what stands around regions does not count, nor,
+/// between turns that are hot, the body of the main module.
+inline bool has_root(const Region& region) {
+  return std::ranges::any_of(region.activations, [](const auto& activation) {
+    const bool no_root = activation->is_program && activation->cold;
+    return activation->served == policy::Served::none && !no_root;
+  });
+}
 
 /// No thread conducts a frame but the region's: none could miss a call that runs without the hook.
 inline bool conducts_all(const Region& region) {

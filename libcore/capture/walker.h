@@ -121,8 +121,8 @@ class Walker : public python::FrameDriver {
   record::DynamicSizes dynamic_sizes(Region& region) const;
   /// True inside a region that torch.compiler.disable made.
   static bool is_disabled(Region& region);
-  /// True when a frame of the program is conducted: what stands around regions does not count.
-  static bool has_root(const Region& region);
+  /// What begins or has ended is metered as a root: no other one is around it.
+  bool is_metered(const Region& region) const;
   python::Directive abandon(Region& region, record::BreakReason reason);
   bool refuses(Region&, const Activation&, const record::BreakReason&, const Location&);
   static python::Directive backend_raised(Region& region, python::PyRef error);

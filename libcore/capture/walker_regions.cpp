@@ -122,13 +122,8 @@ bool Walker::is_disabled(Region& region) {
   return around != nullptr && around->served == Served::disabled;
 }
 
-bool Walker::has_root(const Region& region) {
-  for (const auto& activation : region.activations) {
-    // Between hot turns the main module's body is no code of a root's.
-    const bool no_root = activation->is_program && activation->cold;
-    if (activation->served == Served::none && !no_root) return true;
-  }
-  return false;
+bool Walker::is_metered(const Region& region) const {
+  return sink_.meters_roots() && !has_root(region) && region.native_roots.empty();
 }
 
 /// torch.compile(fullgraph=True) raises where its one graph would have to end. A limit of ours

@@ -108,7 +108,7 @@ bool steps_too_much(const Activation& activation, const CodeInfo& known) {
 
 /// A call that the client knows as a whole counts as a root: as one segment if an entry ran it.
 std::optional<Entry> Walker::finish_call(Frame& frame, Region& region, CodeInfo& known) {
-  const bool metered = sink_.meters_roots() && !has_root(region) && region.native_roots.empty();
+  const bool metered = is_metered(region);
   const bool timed = !region.native_roots.empty() && region.native_roots.back().timed;
   const bool told = metered && (sink_.times_every_root() || known.timed_calls.times_next());
   const auto begin = told || timed ? Clock::now() : Clock::time_point();
@@ -156,8 +156,7 @@ void Walker::ran(PyThreadState* thread, bool returned) {
   if (region.plain_turn.root != nullptr) return left_plain_turn(region, returned);
   region.meter.segment_ends(Stretch::Kind::plain, {-1});
   client_.ran_plainly(thread, returned);
-  if (sink_.meters_roots() && !has_root(region) && region.native_roots.empty())
-    sink_.left_root(region.meter.leave());
+  if (is_metered(region)) sink_.left_root(region.meter.leave());
 }
 
 // -- weighed roots
@@ -237,8 +236,7 @@ Entry Walker::enter_weighed(Frame& frame, Region& region, CodeInfo& known, RootH
 
 /// Plain Python's turn begins, a call's or a loop's.
 void Walker::begin_timed(Region& region, RootHistory& root, bool timed) {
-  if (sink_.meters_roots() && !has_root(region) && region.native_roots.empty())
-    region.meter.enter(sink_);
+  if (is_metered(region)) region.meter.enter(sink_);
   NativeRoot call{.root = &root,
                   .timed = timed,
                   .around = calls_seen_as_one(region),
@@ -283,7 +281,7 @@ void Walker::left_native(Region& region) {
     }
     if (!region.native_roots.empty()) region.native_roots.back().in_hot += call.in_hot;
   }
-  if (sink_.meters_roots() && !has_root(region) && region.native_roots.empty()) {
+  if (is_metered(region)) {
     const RootTotals totals = region.meter.leave();
     if (totals.native_ops > totals.native_factories) sink_.left_root(totals);
   }
@@ -295,8 +293,7 @@ std::optional<Entry> Walker::enter_plain_turn(Region& region, CodeInfo& known, R
   --known.plain_turns_due;
   ++region.entrances;
   python::note_event();
-  if (sink_.meters_roots() && !has_root(region) && region.native_roots.empty())
-    region.meter.enter(sink_);
+  if (is_metered(region)) region.meter.enter(sink_);
   region.plain = true;
   region.plain_turn = {root, &known, Clock::now()};
   return Entry::native_told;
@@ -306,8 +303,7 @@ void Walker::left_plain_turn(Region& region, bool returned) {
   const auto [root, code, began] = std::exchange(region.plain_turn, {});
   if (returned) root->trial.plain_ran(Clock::now() - began);
   judge(*code, *root);
-  if (sink_.meters_roots() && !has_root(region) && region.native_roots.empty())
-    sink_.left_root(region.meter.leave());
+  if (is_metered(region)) sink_.left_root(region.meter.leave());
 }
 
 void Walker::left_weighed(Frame& frame, Region& region, const Activation& activation,

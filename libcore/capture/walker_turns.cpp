@@ -177,8 +177,7 @@ void Walker::begin_turn(Activation& activation, Region& region, int loop) {
       region.native_roots.back().loop_in = &activation;
       break;
     case Turn::Kind::plain:
-      if (sink_.meters_roots() && !has_root(region) && region.native_roots.empty())
-        region.meter.enter(sink_);
+      if (is_metered(region)) region.meter.enter(sink_);
       region.plain = true;
       turn.began = Clock::now();
       break;
@@ -218,8 +217,7 @@ void Walker::end_turn(Activation& activation, Region& region, bool whole) {
       region.plain = false;
       activation.idle = 0;
       if (whole) judge_plain_turn(turn, activation.steps - turn.steps);
-      if (sink_.meters_roots() && !has_root(region) && region.native_roots.empty())
-        sink_.left_root(region.meter.leave());
+      if (is_metered(region)) sink_.left_root(region.meter.leave());
       break;
   }
   if (turn.root->state == RootHistory::State::given_up) left_to_python(info(*activation.frame));
@@ -230,8 +228,7 @@ void Walker::end_hot_turn(Activation& activation, Region& region, bool whole) {
   activation.root = nullptr;
   activation.cold = true;
   activation.step_once = false;  // behind an entry that came to the next turn's first instruction
-  if (sink_.meters_roots() && !has_root(region) && region.native_roots.empty())
-    sink_.left_root(region.meter.leave());
+  if (is_metered(region)) sink_.left_root(region.meter.leave());
 }
 
 /// What changes from turn to turn is no constant of a turn's first recording either.
