@@ -2,8 +2,10 @@
 
 #include <dlfcn.h>
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
+#include <utility>
 
 #include "python/object.h"
 #include "torch/library.h"
@@ -27,6 +29,7 @@ struct StateAbi {
   void* core = nullptr;        ///< libc10: local_keys() finds each thread's record in it
   LocalKeys inference_keys{};  ///< what inference mode alone sets
   LocalKeys backward_keys{};   ///< and what the engine sets around a node of Python's
+  LocalKeys unseen_keys{};     ///< and what keeps ops from dispatch modes, which detach() asks for
   /// By CastDevice: the bits that autocasting there changes; zeros: not known.
   std::array<LocalKeys, 2> autocast_keys{};
 };
@@ -43,17 +46,46 @@ LocalKeys* local_keys(const StateAbi& abi) {
   return keys;
 }
 
-/// Enters inference mode for a moment to see which keys it sets.
-void learn_inference_keys(StateAbi& abi, PyObject* torch) {
+/// Turns inference mode on or off until the context that it gives is left; null: it could not.
+PyRef enter_inference(PyObject* torch, bool on) {
   const PyRef internals = PyRef::steal(PyObject_GetAttrString(torch, "_C"));
-  const PyRef mode =
-      internals ? PyRef::steal(PyObject_CallMethod(internals.get(), "_InferenceMode", "O", Py_True))
-                : PyRef();
+  PyRef mode = internals ? PyRef::steal(PyObject_CallMethod(internals.get(), "_InferenceMode", "O",
+                                                            on ? Py_True : Py_False))
+                         : PyRef();
   const PyRef entered =
       mode ? PyRef::steal(PyObject_CallMethod(mode.get(), "__enter__", nullptr)) : PyRef();
-  if (entered) {
-    if (const LocalKeys* keys = local_keys(abi)) abi.inference_keys = *keys;
-    PyRef::steal(PyObject_CallMethod(mode.get(), "__exit__", "OOO", Py_None, Py_None, Py_None));
+  PyErr_Clear();
+  return entered ? std::move(mode) : PyRef();
+}
+
+/// Keeps a Python error that is set.
+void leave_inference(PyObject* mode) {
+  PyObject *type = nullptr, *value = nullptr, *traceback = nullptr;
+  PyErr_Fetch(&type, &value, &traceback);
+  PyRef::steal(PyObject_CallMethod(mode, "__exit__", "OOO", Py_None, Py_None, Py_None));
+  PyErr_Clear();
+  PyErr_Restore(type, value, traceback);
+}
+
+/// Enters inference mode for a moment to see which keys it sets.
+void learn_inference_keys(StateAbi& abi, PyObject* torch) {
+  const PyRef mode = enter_inference(torch, true);
+  if (!mode) return;
+  if (const LocalKeys* keys = local_keys(abi)) abi.inference_keys = *keys;
+  leave_inference(mode.get());
+}
+
+/// Keeps dispatch modes out for a moment to see which key that sets.
+void learn_unseen_keys(StateAbi& abi, PyObject* torch) {
+  const LocalKeys* keys = local_keys(abi);
+  const PyRef internals = PyRef::steal(PyObject_GetAttrString(torch, "_C"));
+  const PyRef set = internals ? PyRef::steal(PyObject_GetAttrString(
+                                    internals.get(), "_dispatch_tls_set_dispatch_key_excluded"))
+                              : PyRef();
+  if (keys != nullptr && *keys == LocalKeys{} && set &&
+      PyRef::steal(PyObject_CallFunction(set.get(), "sO", "Python", Py_True))) {
+    abi.unseen_keys = *keys;
+    PyRef::steal(PyObject_CallFunction(set.get(), "sO", "Python", Py_False));
   }
   PyErr_Clear();
 }
@@ -100,6 +132,7 @@ StateAbi load(PyObject* torch) {
   if (abi.core != nullptr) {
     find(abi.core, abi.inference_mode, "_ZN3c1013InferenceMode10is_enabledEv");
     learn_inference_keys(abi, torch);
+    learn_unseen_keys(abi, torch);
     for (const CastDevice device : kCastDevices) learn_autocast_keys(abi, torch, device);
   }
   return abi;
@@ -198,6 +231,25 @@ void turn_autocast_on(unsigned devices) {
   for (std::size_t i = 0; keys != nullptr && i < abi->autocast_keys.size(); ++i) {
     if ((devices >> i & 1U) != 0) *keys = differences(*keys, abi->autocast_keys[i]);
   }
+}
+
+PlainOps::PlainOps() {
+  const StateAbi* abi = state_abi();
+  LocalKeys* keys = abi == nullptr ? nullptr : local_keys(*abi);
+  if (keys == nullptr) return;
+  if (inference_mode()) no_inference_ = enter_inference(imported_torch(), false).release();
+  std::ranges::copy(*keys, before_);
+  *keys = abi->unseen_keys;
+}
+
+PlainOps::~PlainOps() {
+  const StateAbi* abi = state_abi();
+  LocalKeys* keys = abi == nullptr ? nullptr : local_keys(*abi);
+  if (keys == nullptr) return;
+  std::ranges::copy(before_, keys->begin());
+  if (no_inference_ == nullptr) return;
+  leave_inference(no_inference_);
+  Py_DECREF(no_inference_);
 }
 
 bool deterministic_algorithms() {

@@ -40,6 +40,22 @@ std::optional<CastDevice> autocasting_device();
 unsigned turn_autocast_off();
 void turn_autocast_on(unsigned devices);
 
+/// While it lives, ops of this thread run as ops_run_plainly() has it, whatever context they are
+/// called in, and inference mode is off: what was recorded outside of a functorch transform, a
+/// dispatch mode or inference mode is run again as it was. Function modes and overridden ops stay.
+/// Does nothing where this torch's record is not found. Needs the GIL, and torch imported.
+class PlainOps {
+ public:
+  PlainOps();
+  ~PlainOps();
+  PlainOps(const PlainOps&) = delete;
+  PlainOps& operator=(const PlainOps&) = delete;
+
+ private:
+  PyObject* no_inference_ = nullptr;  ///< torch's own context, where inference mode was on
+  std::uint64_t before_[2] = {};      ///< this thread's record
+};
+
 /// torch.are_deterministic_algorithms_enabled(); false while torch is not imported.
 bool deterministic_algorithms();
 /// True if ops that the backward of a node in Python runs in this thread run as they do outside

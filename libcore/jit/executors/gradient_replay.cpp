@@ -34,8 +34,9 @@ class Replaying {
     const Graph& graph = program_.parts.recorded;
     std::vector<PyRef> values(graph.values.size());
     const GradMode on;
-    if (!inputs_again(twice, values)) return raise_torch_failed("its inputs are gone");
     {
+      const torch::PlainOps as_recorded;
+      if (!inputs_again(twice, values)) return raise_torch_failed("its inputs are gone");
       const NoSavingHooks plain;
       const RandomState now(program_.device_index);
       now.set(replay_.random);
@@ -81,8 +82,10 @@ class Replaying {
         values[i] = PyRef::steal(
             twice ? PyObject_CallMethod(held.object.get(), "view_as", "O", held.object.get())
                   : PyObject_CallMethod(held.object.get(), "detach", nullptr));
-        if (!twice && values[i])
-          values[i] = PyRef::steal(PyObject_CallMethod(values[i].get(), "requires_grad_", nullptr));
+        // Not by requires_grad_(), which torch forbids within its transforms.
+        if (!twice && values[i] &&
+            PyObject_SetAttrString(values[i].get(), "requires_grad", Py_True) < 0)
+          return false;
       } else {
         values[i] = PyRef::steal(PyObject_CallMethod(held.object.get(), "detach", nullptr));
         if (values[i] && program_.writes(i))
