@@ -120,6 +120,29 @@ std::optional<PythonNumber> integer_power(std::int64_t base, std::int64_t expone
   return PythonNumber::of(result);
 }
 
+std::optional<PythonNumber> shifted(NumberOp op, std::int64_t value, std::int64_t places) {
+  if (places < 0) return std::nullopt;  // ValueError
+  if (op == NumberOp::shift_right)
+    return PythonNumber::of(value >> std::min<std::int64_t>(places, 63));
+  if (value == 0) return PythonNumber::of(value);
+  std::int64_t result = 0;
+  const bool fits =
+      places < 63 && !__builtin_mul_overflow(value, std::int64_t{1} << places, &result);
+  return fits ? std::optional(PythonNumber::of(result)) : std::nullopt;
+}
+
+/// The largest int whose square is not above `value`.
+std::optional<PythonNumber> integer_root(PythonNumber value) {
+  if (value.is_float || value.integer < 0) return std::nullopt;  // TypeError, ValueError
+  auto root = static_cast<std::int64_t>(std::sqrt(static_cast<double>(value.integer)));
+  const auto too_large = [&](std::int64_t one) {
+    return static_cast<__int128>(one) * one > value.integer;
+  };
+  while (too_large(root)) --root;
+  while (!too_large(root + 1)) ++root;
+  return PythonNumber::of(root);
+}
+
 std::optional<PythonNumber> integer_arithmetic(NumberOp op, std::int64_t a, std::int64_t b) {
   std::int64_t result = 0;
   bool overflowed = false;
@@ -148,6 +171,15 @@ std::optional<PythonNumber> integer_arithmetic(NumberOp op, std::int64_t a, std:
     }
     case NumberOp::power:
       return integer_power(a, b);
+    case NumberOp::bit_and:
+      return PythonNumber::of(a & b);
+    case NumberOp::bit_or:
+      return PythonNumber::of(a | b);
+    case NumberOp::bit_xor:
+      return PythonNumber::of(a ^ b);
+    case NumberOp::shift_left:
+    case NumberOp::shift_right:
+      return shifted(op, a, b);
     default:
       return std::nullopt;
   }
@@ -196,11 +228,17 @@ std::optional<PythonNumber> function(double (*of)(double), double argument) {
   return PythonNumber::of(result);
 }
 
-std::optional<PythonNumber> to_integer(PythonNumber a) {
+/// A number as the int that `rounded` makes of it.
+std::optional<PythonNumber> to_integer(double (*rounded)(double), PythonNumber a) {
   if (!a.is_float) return a;
   constexpr double kLimit = 9223372036854775808.0;
   if (!(std::fabs(a.real) < kLimit)) return std::nullopt;
-  return PythonNumber::of(static_cast<std::int64_t>(a.real));
+  return PythonNumber::of(static_cast<std::int64_t>(rounded(a.real)));
+}
+
+/// A logarithm: of what is positive alone.
+std::optional<PythonNumber> logarithm(double (*of)(double), double argument) {
+  return argument > 0 ? function(of, argument) : std::nullopt;
 }
 
 std::optional<PythonNumber> unary(NumberOp op, PythonNumber a) {
@@ -213,8 +251,19 @@ std::optional<PythonNumber> unary(NumberOp op, PythonNumber a) {
       if (a.is_float) return PythonNumber::of(-a.real);
       return a.integer == INT64_MIN ? std::nullopt : std::optional(PythonNumber::of(-a.integer));
     }
+    case NumberOp::invert:
+      return a.is_float ? std::nullopt : std::optional(PythonNumber::of(~a.integer));
     case NumberOp::to_int:
-      return to_integer(a);
+    case NumberOp::trunc:
+      return to_integer(std::trunc, a);
+    case NumberOp::round:  // halves go to the even neighbour
+      return to_integer(std::nearbyint, a);
+    case NumberOp::floor:
+      return to_integer(std::floor, a);
+    case NumberOp::ceil:
+      return to_integer(std::ceil, a);
+    case NumberOp::isqrt:
+      return integer_root(a);
     case NumberOp::to_float:
       return PythonNumber::of(a.as_double());
     case NumberOp::sqrt:
@@ -222,7 +271,11 @@ std::optional<PythonNumber> unary(NumberOp op, PythonNumber a) {
     case NumberOp::exp:
       return function(std::exp, a.as_double());
     case NumberOp::log:
-      return a.as_double() > 0 ? function(std::log, a.as_double()) : std::nullopt;
+      return logarithm(std::log, a.as_double());
+    case NumberOp::log2:
+      return logarithm(std::log2, a.as_double());
+    case NumberOp::log10:
+      return logarithm(std::log10, a.as_double());
     case NumberOp::sin:
       return function(std::sin, a.as_double());
     case NumberOp::cos:

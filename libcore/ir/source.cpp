@@ -348,13 +348,15 @@ class Parser {
   Result<SourceId> infix_or_prefix(int depth) {
     take("(");
     // A sign before a digit belongs to a number: negative literals are folded.
-    if (rest_.starts_with('-') && rest_.size() > 1 &&
-        std::isdigit(static_cast<unsigned char>(rest_[1])) == 0) {
+    const bool literal = rest_.starts_with('-') && rest_.size() > 1 &&
+                         std::isdigit(static_cast<unsigned char>(rest_[1])) != 0;
+    if (const auto operation = number_op(rest_.substr(0, 1), NumberOpFacts::Form::prefix);
+        operation && !literal) {
       rest_.remove_prefix(1);
       auto only = operand(depth);
       if (!only) return only;
       if (!take(")")) return fail("expected ')'");
-      return computed(NumberOp::negative, *only, kNoSource);
+      return computed(*operation, *only, kNoSource);
     }
     auto left = operand(depth);
     if (!left) return left;

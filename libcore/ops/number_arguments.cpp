@@ -50,12 +50,47 @@ constexpr NumberArgumentRow kRows[] = {
     {"new_full", "fill_value", checked},
 };
 
+/// name       of the op begins so
+/// parameter  that says how large something is, or where it lies
+struct SizeRow {
+  std::string_view name, parameter;
+};
+constexpr SizeRow kSizeRows[] = {
+    {"arange", "start"},
+    {"arange", "end"},
+    {"max_pool", "kernel_size"},
+    {"max_pool", "stride"},
+    {"max_pool", "padding"},
+    {"max_pool", "dilation"},
+    {"avg_pool", "kernel_size"},
+    {"avg_pool", "stride"},
+    {"avg_pool", "padding"},
+    {"adaptive_max_pool", "output_size"},
+    {"adaptive_avg_pool", "output_size"},
+    {"unfold", "size"},
+    {"unfold", "step"},
+    {"diagonal", "offset"},
+};
+
+/// "add_" of "aten.add_.Tensor".
+std::string_view name_of(std::string_view op) {
+  const std::size_t first = op.find('.') + 1, last = op.rfind('.');
+  return op.substr(first, last - first);
+}
+
 }  // namespace
+
+bool takes_size(std::string_view op, std::string_view parameter) {
+  if (find_op(op) == nullptr) return false;
+  const std::string_view name = name_of(op);
+  return std::ranges::any_of(kSizeRows, [&](const SizeRow& row) {
+    return name.starts_with(row.name) && parameter == row.parameter;
+  });
+}
 
 NumberArgument number_argument(std::string_view op, std::string_view parameter) {
   if (find_op(op) == nullptr) return refused;
-  const std::size_t first = op.find('.') + 1, last = op.rfind('.');
-  std::string_view name = op.substr(first, last - first);
+  std::string_view name = name_of(op);
   if (name.ends_with('_')) name.remove_suffix(1);
   const auto row = std::find_if(
       std::begin(kRows), std::end(kRows),

@@ -15,4 +15,9 @@ enum class NumberArgument : std::uint8_t {
 /// Of `parameter` of `op` ("aten.add_.Tensor").
 NumberArgument number_argument(std::string_view op, std::string_view parameter);
 
+/// True where `parameter` of `op` says how large something is, or where it lies, though its schema
+/// takes it for any number: it may be an expression of symbolic sizes, as a parameter of type
+/// SymInt may.
+bool takes_size(std::string_view op, std::string_view parameter);
+
 }  // namespace penstock::ops

@@ -73,6 +73,7 @@ class Sizes {
  private:
   std::optional<SymExpr> expression_of(SourceId number, bool as_size);
   std::optional<SymExpr> find_expression(SourceId number, bool as_size);
+  std::optional<SymExpr> size_number(SourceId source, PyObject* number);
   /// Where Python's number for an expression is read.
   SourceId source_of(const SymExpr& expression);
   SourceId source_of_term(const SymTerm& term);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <iterator>
 #include <limits>
 #include <numeric>
 
@@ -325,11 +326,44 @@ SymExpr canonical_quotient(const SymExpr& a, std::int64_t d) {
   return function(Kind::floordiv, a, d);
 }
 
+bool by_text(const AtomRef& one, const AtomRef& other) {
+  return one->text < other->text;
+}
+
+/// The terms of `a` that the product `divisor`, one term, divides, as a quotient; and the rest.
+std::pair<SymExpr, SymExpr> split_by_product(const SymExpr& a, const SymTerm& divisor) {
+  SymExpr quotient;
+  std::vector<SymTerm> rest;
+  for (const SymTerm& term : a.terms()) {
+    const bool divides = term.coefficient % divisor.coefficient == 0 &&
+                         std::ranges::includes(term.atoms, divisor.atoms, by_text);
+    if (!divides) {
+      rest.push_back(term);
+      continue;
+    }
+    SymTerm part{term.coefficient / divisor.coefficient, {}};
+    std::ranges::set_difference(term.atoms, divisor.atoms, std::back_inserter(part.atoms), by_text);
+    quotient += part.atoms.empty() ? SymExpr(part.coefficient) : one_term(part);
+  }
+  return {quotient, make_expression(a.constant_term(), std::move(rest))};
+}
+
+/// True for one term alone, whose coefficient is positive.
+bool is_product(const SymExpr& expression) {
+  return expression.constant_term() == 0 && expression.terms().size() == 1 &&
+         expression.terms().front().coefficient > 0;
+}
+
 }  // namespace
 
 SymExpr floordiv(const SymExpr& a, const SymExpr& b) {
   auto divisor = b.constant();
-  if (!divisor) return a == b ? SymExpr(1) : function(Kind::floordiv, a, b);
+  if (!divisor) {
+    if (a == b) return 1;
+    if (!is_product(b)) return function(Kind::floordiv, a, b);
+    const auto [quotient, rest] = split_by_product(a, b.terms().front());
+    return rest == SymExpr(0) ? quotient : quotient + function(Kind::floordiv, rest, b);
+  }
   if (*divisor == 0) return function(Kind::floordiv, a, b);
   if (*divisor == -1) return -a;
   if (a.is_constant()) return saturating_floor_divide(a.constant_term(), *divisor);
@@ -343,7 +377,12 @@ SymExpr floordiv(const SymExpr& a, const SymExpr& b) {
 
 SymExpr mod(const SymExpr& a, const SymExpr& b) {
   auto divisor = b.constant();
-  if (!divisor) return a == b ? SymExpr(0) : function(Kind::mod, a, b);
+  if (!divisor) {
+    if (a == b) return 0;
+    if (!is_product(b)) return function(Kind::mod, a, b);
+    const SymExpr rest = split_by_product(a, b.terms().front()).second;
+    return rest == SymExpr(0) ? rest : function(Kind::mod, rest, b);
+  }
   if (*divisor == 0) return function(Kind::mod, a, b);
   if (*divisor == -1) return 0;
   if (a.is_constant()) return evaluate_atom(Kind::mod, a.constant_term(), *divisor);

@@ -8,6 +8,7 @@
 #include <array>
 #include <cmath>
 
+#include "ops/number_arguments.h"
 #include "python/literal.h"
 #include "record/objects/number.h"
 #include "record/objects/torch_call.h"
@@ -114,8 +115,7 @@ std::optional<SymExpr> Sizes::find_expression(SourceId source, bool as_size) {
     if (!as_size || number == followed_numbers_.end()) return std::nullopt;
     if (step.kind != SourceKind::computed)
       walk_.facts.consume_type({Shadow::sourced(source), number->second.get()});
-    return walk_.recorder.size_number(number->second.get(),
-                                      plain_number(number->second.get())->integer, source);
+    return size_number(source, number->second.get());
   }
   const auto left = expression_of(step.base, as_size);
   if (!left) return std::nullopt;
@@ -147,10 +147,32 @@ std::optional<SymExpr> Sizes::find_expression(SourceId source, bool as_size) {
   }
 }
 
-/// Of a number that is not followed its value: it must be guarded.
+/// A symbol for an int that is read, or computed, before each run. Sizes of 0 and 1 are constants
+/// everywhere, and so is such a number.
+std::optional<SymExpr> Sizes::size_number(SourceId source, PyObject* number) {
+  const std::int64_t value = plain_number(number)->integer;
+  if (value == 0 || value == 1) {
+    walk_.facts.add_guard(GuardKind::equals, source, value);
+    return SymExpr(value);
+  }
+  return walk_.recorder.size_number(number, value, source);
+}
+
+/// Of a number that is not followed its value: it must be guarded. One that is computed in a way
+/// that no expression has (a quotient that is rounded, say) is a symbol of its own.
 std::optional<SymExpr> Sizes::expression_of(Operand number, bool as_size) {
   if (!PyLong_CheckExact(number.object)) return std::nullopt;
-  if (is_followed(number)) return expression_of(number_source(number), as_size);
+  if (is_followed(number)) {
+    const SourceId source = number_source(number);
+    auto expression = expression_of(source, as_size);
+    const bool before_run = is_computed(number) && !walk_.recorder.guards().is_decided(source);
+    if (expression || !as_size || !before_run) return expression;
+    auto* type = reinterpret_cast<PyObject*>(&PyLong_Type);
+    walk_.facts.add_live_guard(GuardKind::type_is, source, type);
+    expression = size_number(source, number.object);
+    if (expression) expressions_.emplace(source, *expression);
+    return expression;
+  }
   const auto plain = plain_number(number.object);
   return plain ? std::optional(SymExpr(plain->integer)) : std::nullopt;
 }
@@ -303,11 +325,6 @@ bool tensor_length(Walk& walk, FrameShadow& f, Operand tensor, int pops) {
 
 namespace {
 
-/// Numbers by which an op says how much it makes, though its schema takes them for any numbers.
-bool takes_sizes_as_numbers(const std::string& op, std::string_view parameter) {
-  return op.starts_with("aten.arange.") && (parameter == "end" || parameter == "start");
-}
-
 bool has_expression(const Argument& argument) {
   if (argument.as<SymExpr>() != nullptr) return true;
   const auto* sequence = argument.as<Argument::Sequence>();
@@ -319,8 +336,7 @@ bool has_expression(const Argument& argument) {
 bool Sizes::takes_size(const ResolvedCall& call, std::string_view name) const {
   for (const torch::Parameter& parameter : call.schema->parameters) {
     if (parameter.name != name) continue;
-    return parameter.type_text.starts_with("SymInt") ||
-           takes_sizes_as_numbers(call.schema->op(), name);
+    return parameter.type_text.starts_with("SymInt") || ops::takes_size(call.schema->op(), name);
   }
   return false;
 }

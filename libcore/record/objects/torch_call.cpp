@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <span>
 
 #include "autodiff/vjp.h"
 #include "ir/strides.h"
@@ -255,13 +256,15 @@ bool pass_number(Walk& walk, Operand number, std::size_t position, bool method, 
                                                        : nullptr;
   if (bound_to != nullptr && walk.sizes.takes_size(call, bound_to->name)) {
     auto* list = std::get_if<Argument::Sequence>(&bound_to->value.datum);
-    Argument* place = list == nullptr ? &bound_to->value
-                      : !alone && position - first < list->items.size()
-                          ? &list->items[position - first]
-                          : nullptr;
-    if (const auto size =
-            place == nullptr ? std::nullopt : walk.sizes.expression_of(number, true)) {
-      argument = *place = *size;
+    std::span<Argument> places(&bound_to->value, 1);
+    if (list != nullptr) places = list->items;  // "roll(n)": one number is what all dims have
+    if (list != nullptr && !alone) {
+      const std::size_t skipped = std::min(position - first, places.size());
+      places = places.subspan(skipped, std::min<std::size_t>(1, places.size() - skipped));
+    }
+    if (const auto size = places.empty() ? std::nullopt : walk.sizes.expression_of(number, true)) {
+      argument = *size;
+      std::ranges::fill(places, Argument(*size));
       return true;
     }
   }

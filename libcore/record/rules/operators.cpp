@@ -43,18 +43,28 @@ std::optional<NumberOp> number_operator(int operation) {
   switch (operation) {
     case 0:
       return NumberOp::add;
+    case 1:
+      return NumberOp::bit_and;
     case 2:
       return NumberOp::floordiv;
+    case 3:
+      return NumberOp::shift_left;
     case 5:
       return NumberOp::multiply;
     case 6:
       return NumberOp::modulo;
+    case 7:
+      return NumberOp::bit_or;
     case 8:
       return NumberOp::power;
+    case 9:
+      return NumberOp::shift_right;
     case 10:
       return NumberOp::subtract;
     case 11:
       return NumberOp::divide;
+    case 12:
+      return NumberOp::bit_xor;
     default:
       return std::nullopt;
   }
@@ -269,9 +279,9 @@ PS_RULE(unary) {
         Code::PS0303,
         std::string("operator of ") + Py_TYPE(operand.object)->tp_name + " is not followed");
   }
-  if (which == 1) {
-    if (const auto done = number_operation(walk, f, NumberOp::negative, operand, nullptr, 1))
-      return *done;
+  if (which != 0) {
+    const NumberOp op = which == 1 ? NumberOp::negative : NumberOp::invert;
+    if (const auto done = number_operation(walk, f, op, operand, nullptr, 1)) return *done;
   }
   if (which == 0 && walk.sizes.is_followed(operand)) return true;  // as it is
   if (!walk.facts.consume(operand)) return false;

@@ -104,3 +104,42 @@ TEST_CASE("bounds of a clamp that are the wrong way round give the upper one") {
   for (double x : {-1.0, 0.0, 1.0}) CHECK(apply(wrong, x, 0, 0) == -0.5);
   CHECK(std::isnan(apply(wrong, std::nan(""), 0, 0)));
 }
+
+TEST_CASE("bits are those of ints alone") {
+  CHECK(gives(NumberOp::bit_and, n(-7), n(12), n(8)));
+  CHECK(gives(NumberOp::bit_or, n(5), n(-8), n(-3)));
+  CHECK(gives(NumberOp::bit_xor, n(6), n(3), n(5)));
+  CHECK(gives(NumberOp::invert, n(6), {}, n(-7)));
+  CHECK(gives(NumberOp::shift_left, n(-3), n(4), n(-48)));
+  CHECK(gives(NumberOp::shift_left, n(0), n(4000), n(0)));
+  CHECK(gives(NumberOp::shift_left, n(1), n(62), n(std::int64_t{1} << 62)));
+  CHECK(!compute(NumberOp::shift_left, n(1), n(63)));
+  CHECK(!compute(NumberOp::shift_left, n(1), n(-1)));  // ValueError
+  CHECK(gives(NumberOp::shift_right, n(-1), n(400), n(-1)));
+  CHECK(gives(NumberOp::shift_right, n(17), n(2), n(4)));
+  CHECK(!compute(NumberOp::shift_right, n(17), n(-2)));
+  CHECK(!compute(NumberOp::bit_and, n(1.0), n(2)));  // TypeError
+  CHECK(!compute(NumberOp::invert, n(1.0)));
+}
+
+TEST_CASE("floats are rounded to ints as CPython rounds them") {
+  CHECK(gives(NumberOp::round, n(2.5), {}, n(2)));
+  CHECK(gives(NumberOp::round, n(-3.5), {}, n(-4)));
+  CHECK(gives(NumberOp::round, n(0.49999999999999994), {}, n(0)));
+  CHECK(gives(NumberOp::round, n(7), {}, n(7)));
+  CHECK(gives(NumberOp::floor, n(-2.5), {}, n(-3)));
+  CHECK(gives(NumberOp::ceil, n(-2.5), {}, n(-2)));
+  CHECK(gives(NumberOp::trunc, n(-2.5), {}, n(-2)));
+  for (NumberOp op : {NumberOp::round, NumberOp::floor, NumberOp::ceil, NumberOp::trunc}) {
+    CHECK(!compute(op, n(1e19)));
+    CHECK(!compute(op, n(kInfinity)));  // OverflowError
+    CHECK(!compute(op, n(kNaN)));       // ValueError
+  }
+  CHECK(gives(NumberOp::isqrt, n(17), {}, n(4)));
+  CHECK(gives(NumberOp::isqrt, n(INT64_MAX), {}, n(std::int64_t{3037000499})));
+  CHECK(!compute(NumberOp::isqrt, n(-1)));
+  CHECK(!compute(NumberOp::isqrt, n(4.0)));
+  CHECK(gives(NumberOp::log2, n(8), {}, n(3.0)));
+  CHECK(gives(NumberOp::log10, n(1000.0), {}, n(3.0)));
+  CHECK(!compute(NumberOp::log10, n(0)));
+}

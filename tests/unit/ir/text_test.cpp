@@ -59,7 +59,7 @@ TEST_CASE("sources read back as what they were") {
 TEST_CASE("text that is no source is refused") {
   for (std::string text :
        {"", "x", "L['x'", "L[x]", "L['x'].", "L['x']..y", "L['x'][", "S['x']", "len(L['x']",
-        "L['x'].size()", "L['x'] ", "getattr(L['x'])", "1", "(1 + 2", "(L['x'] & 1)", "(L['x'] +1)",
+        "L['x'].size()", "L['x'] ", "getattr(L['x'])", "1", "(1 + 2", "(L['x'] @ 1)", "(L['x'] +1)",
         "('a' + L['x'])", "min(L['x'])"}) {
     CAPTURE(text);
     SourceTable table;

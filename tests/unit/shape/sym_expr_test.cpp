@@ -113,6 +113,10 @@ TEST_CASE("equal polynomials are equal, whatever way they were written") {
   CHECK(parse("s1*s0 + s0*s1") == parse("2*s0*s1"));
   CHECK(parse("(4*s0+2)//2") == parse("2*s0+1"));
   CHECK(parse("(4*s0+2)%2") == parse("0"));
+  CHECK(parse("(s0-s1)//s1 + 1") == parse("s0//s1"));
+  CHECK(parse("(6*s0*s1*s1 + s1 + s0 - 2)//(3*s1)") == parse("2*s0*s1 + (s1 + s0 - 2)//(3*s1)"));
+  CHECK(parse("(s0*s1 + s0)%s1") == parse("s0%s1"));
+  CHECK(parse("(s0*s1)%s1") == parse("0"));
   CHECK(parse("max(s0, s1)") == parse("max(s1, s0)"));
   CHECK(parse("min(s0+1, s0)") == parse("s0"));
   CHECK(parse("-s0 + s0 + 3").constant() == 3);

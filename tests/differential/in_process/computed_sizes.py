@@ -1,0 +1,71 @@
+"""Sizes that Python computes in ways that no expression of sizes has (quotients that are rounded, bits, roots), windows and
+places that sizes decide, and numbers of 0 and 1 among numbers that change. One entry serves many sizes, and each must be
+right, as where a number is no size (negative, too large) an error must be torch's."""
+import math
+
+import torch
+import torch.nn.functional as F
+
+torch.manual_seed(0)
+
+
+def show(name, *values):
+    print(name, *(round(v.double().sum().item(), 3) + 0.0 if isinstance(v, torch.Tensor) else v for v in values),
+          *((tuple(v.shape), v.stride()) for v in values if isinstance(v, torch.Tensor)))
+
+
+def rounded(x):
+    n = x.shape[1]
+    return x[:, :round(n * 0.5)], x[:, int(n / 3):], x[:, :math.ceil(n / 3)], x[:, math.floor(n / 2.5):], x[:, :math.trunc(n * 0.7)]
+
+
+def rooted(x):
+    n = x.shape[1]
+    side = math.isqrt(n)
+    return x[:, :side * side].view(4, side, side).sum(1), x[:, : int(math.sqrt(n))], x * math.log2(n), x * math.log10(n)
+
+
+def bits(x):
+    n = x.shape[1]
+    return x[:, : n & ~3], x[:, : n >> 1], x.repeat(1, 1 << (n & 3))[:, : n | 1], x * (n ^ 5), x[:, ~(n >> 2) :]
+
+
+def pooled(x):
+    images = x.view(1, 4, 1, -1)
+    return (F.max_pool1d(x, x.size(1)), F.avg_pool1d(x, x.size(-1)), F.avg_pool2d(images, images.shape[2:]), F.max_pool2d(images, (1, x.shape[1])),
+            F.max_pool1d(x, x.size(1) // 2), F.adaptive_avg_pool1d(x, x.size(1) // 2), F.adaptive_max_pool1d(x, x.size(1) - 2))
+
+
+def shifted(x):
+    n = x.shape[1]
+    return x.roll(n // 2, 1), torch.roll(x, (1, -(n - 3)), (0, 1)), x.unfold(1, n - 2, 1), x.unfold(1, 2, n // 2), x.diagonal(n - 3)
+
+
+def total(f, x):
+    return sum(part.square().sum() for part in f(x))
+
+
+def masked(rows, columns):
+    """A causal mask of a cache that grows, from numbers alone."""
+    return torch.ones(rows, columns).triu(columns - rows + 1), torch.ones(rows, columns).tril(columns - rows)
+
+
+def pieces(x, n):
+    return x[:, n:], x.new_zeros(n, 2), torch.arange(n) + 1, x.roll(n, 1)
+
+
+for n in (12, 14, 15, 17, 20, 25, 28, 31, 34, 40):
+    for f in (rounded, rooted, bits, pooled, shifted):
+        x = torch.randn(4, n)
+        show(f.__name__, *f(x))
+        x.requires_grad_()
+        total(f, x).backward()
+        show("gradient", x.grad)
+for rows, columns in ((4, 6), (5, 7), (3, 9), (1, 8), (1, 9), (1, 10), (1, 11), (1, 12), (1, 13), (2, 14), (2, 15), (1, 16), (1, 17)):
+    show("masked", *masked(rows, columns))
+x = torch.randn(4, 12)
+for n in (3, 4, 5, 0, 1, 6, 7, 1, 0, 12, 11, 2, -1, 9):
+    try:
+        show("pieces", *pieces(x, n))
+    except RuntimeError as error:
+        print(error)
