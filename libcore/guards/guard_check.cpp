@@ -97,8 +97,9 @@ PyRef GuardCheck::read(const SourceStep& step) {
       return dict_value(dict.get(), step.name);
     }
     case SourceKind::dict_item: {
-      PyRef key =
-          step.index > 0 ? live_[static_cast<std::size_t>(step.index - 1)] : object_of(step.key);
+      PyRef key = step.other != kNoSource ? PyRef::borrow(value(step.other))
+                  : step.index > 0        ? live_[static_cast<std::size_t>(step.index - 1)]
+                                          : object_of(step.key);
       if (!key) PyErr_Clear();
       return dict_value(base, key.get());
     }

@@ -157,6 +157,10 @@ void GuardCompiler::need(SourceId id) {
       if (step.other != kNoSource) need(step.other);
     } else if (step.base != kNoSource) {
       nodes_[step.base].children.push_back(id);
+      if (step.other != kNoSource) {
+        need(step.other);
+        nodes_[step.other].keyed.push_back(id);
+      }
       if (reads_tensor(step.kind)) nodes_[step.base].tensor = true;
     }
     id = step.base;
@@ -262,6 +266,7 @@ std::vector<std::vector<SourceId>> GuardCompiler::roots() const {
     global ? globals.push_back(id) : trees.push_back({id});
   }
   if (!globals.empty()) trees.push_back(std::move(globals));
+  join_by_keys(trees);
   const auto weight = [&](const std::vector<SourceId>& tree) {
     std::size_t sum = 0;
     for (const SourceId root : tree) sum += nodes_[root].weight;
@@ -269,6 +274,25 @@ std::vector<std::vector<SourceId>> GuardCompiler::roots() const {
   };
   std::ranges::stable_sort(trees, {}, weight);
   return trees;
+}
+
+/// A dict and the key of an item of it stand in one tree: what one proves, the other relies on.
+void GuardCompiler::join_by_keys(std::vector<std::vector<SourceId>>& trees) const {
+  std::unordered_map<SourceId, std::size_t> tree_of;
+  for (std::size_t i = 0; i < trees.size(); ++i) {
+    for (const SourceId root : trees[i]) tree_of.emplace(root, i);
+  }
+  for (SourceId id = 0; id < nodes_.size(); ++id) {
+    if (nodes_[id].keyed.empty()) continue;
+    for (const SourceId item : nodes_[id].keyed) {
+      const std::size_t to = tree_of.at(root_of(id)), from = tree_of.at(root_of(item));
+      if (from == to) continue;
+      for (const SourceId root : trees[from]) tree_of[root] = to;
+      trees[to].insert(trees[to].end(), trees[from].begin(), trees[from].end());
+      trees[from].clear();
+    }
+  }
+  std::erase_if(trees, [](const std::vector<SourceId>& tree) { return tree.empty(); });
 }
 
 // -- writing the steps, depth first --------------------------------------------------------------
@@ -288,14 +312,12 @@ Result<void> GuardCompiler::emit_tree(const std::vector<SourceId>& roots) {
     const SourceId id = stack.back();
     stack.pop_back();
     if (auto done = emit_checks(id); !done) return done;
-    if (auto done = emit_children(id); !done) return done;
-    const auto& children = nodes_[id].children;
-    stack.insert(stack.end(), children.rbegin(), children.rend());
+    if (auto done = emit_children(id, stack); !done) return done;
     if (program_.steps_.size() - sections.back().begin >= kSection) cut();
   }
   cut();
   sections.pop_back();
-  note_local(program_.trees_.back());
+  if (roots.size() == 1) note_local(program_.trees_.back());
   return {};
 }
 
@@ -366,10 +388,21 @@ Result<void> GuardCompiler::emit_checks(SourceId id) {
   return {};
 }
 
-Result<void> GuardCompiler::emit_children(SourceId id) {
+/// What hangs on two sources, a dict and a key, is loaded behind both.
+Result<void> GuardCompiler::emit_children(SourceId id, std::vector<SourceId>& stack) {
+  nodes_[id].visited = true;
+  std::vector<SourceId> ready;
   for (const SourceId child : nodes_[id].children) {
+    const SourceId key = interface_.sources[child].other;
+    if (key == kNoSource || nodes_[key].visited) ready.push_back(child);
+  }
+  for (const SourceId item : nodes_[id].keyed) {
+    if (nodes_[interface_.sources[item].base].visited) ready.push_back(item);
+  }
+  for (const SourceId child : ready) {
     if (auto done = emit_load(child); !done) return done;
   }
+  stack.insert(stack.end(), ready.rbegin(), ready.rend());
   return {};
 }
 
@@ -402,6 +435,9 @@ Result<void> GuardCompiler::emit_load(SourceId id) {
     const int first_free = code_->co_nlocalsplus - code_->co_nfreevars;
     step.op = source.index >= first_free ? GuardOp::load_free : GuardOp::load_local;
     if (step.op == GuardOp::load_free) step.index -= first_free;
+  } else if (source.kind == SourceKind::dict_item && source.other != kNoSource) {
+    step.op = GuardOp::load_tensor_item;
+    step.number = source.other;
   } else if (source.kind == SourceKind::dict_item) {
     step.object = keep(source.index > 0 ? PyRef::borrow(live_.get(source.index - 1))
                                         : python::object_of(source.key));

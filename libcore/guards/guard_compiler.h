@@ -40,6 +40,8 @@ class GuardCompiler {
     std::vector<SourceId> children;
     std::vector<std::int32_t> waiting;  // relational guards with this side not loaded yet
     std::vector<std::int32_t> symbols;  // symbols whose value is read here
+    std::vector<SourceId> keyed;        // items of dicts that have this one for their key
+    bool visited = false;               // its steps are written
     std::size_t weight = 0;             // checks in the whole tree
   };
   /// A check that waits for symbols.
@@ -53,7 +55,7 @@ class GuardCompiler {
   void collect();
   Result<void> emit_tree(const std::vector<SourceId>& roots);
   Result<void> emit_checks(SourceId id);
-  Result<void> emit_children(SourceId id);
+  Result<void> emit_children(SourceId id, std::vector<SourceId>& stack);
   Result<void> emit_load(SourceId id);
   Result<void> emit_computed();
   void collect_relation(std::int32_t index);
@@ -83,6 +85,7 @@ class GuardCompiler {
   void note_local(GuardTree& tree) const;
   void note_inputs();
   SourceId root_of(SourceId id) const;
+  void join_by_keys(std::vector<std::vector<SourceId>>& trees) const;
   bool symbol_has_tensor(std::int32_t symbol) const;
   std::vector<std::vector<SourceId>> roots() const;
 

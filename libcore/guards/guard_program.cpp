@@ -297,6 +297,11 @@ PyObject* GuardProgram::load_object(GuardStep& step, const python::Frame& frame)
     case GuardOp::load_dict_item:
       return PyDict_Check(base) ? python::dict_value(base, step.object, step.number, step.hint)
                                 : nullptr;
+    case GuardOp::load_tensor_item: {
+      PyObject* key = slots_[step.number];
+      if (!PyDict_Check(base) || !bridge_->is_plain_tensor(key)) return nullptr;
+      return python::dict_value(base, key, python::tensor_hash(key), step.hint);
+    }
     case GuardOp::load_item:
       return item_of(base, step.index);
     case GuardOp::load_type:
@@ -564,7 +569,10 @@ Result<std::unique_ptr<GuardProgram>> GuardProgram::compile(const Interface& int
   std::unique_ptr<GuardProgram> program(new GuardProgram(interface));
   GuardCompiler compiler(interface, live, code, *program);
   if (auto done = compiler.compile(); !done) return tl::unexpected(done.error());
-  if (!program->views_.empty()) {
+  const auto has_tensor_key = [](const GuardStep& step) {
+    return step.op == GuardOp::load_tensor_item;
+  };
+  if (!program->views_.empty() || std::ranges::any_of(program->steps_, has_tensor_key)) {
     auto bridge = torch::TensorBridge::get();
     if (!bridge) return tl::unexpected(bridge.error());
     if (*bridge == nullptr)

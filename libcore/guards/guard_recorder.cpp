@@ -211,6 +211,9 @@ bool GuardProgram::Recorder::covers_load(const GuardStep& step) {
       if (dict(base, known)) return loaded(step, Grade::held);
       return dict_entry(base, step.object) && loaded(step, Grade::same);
     }
+    case GuardOp::load_tensor_item:
+      if (!PyDict_Check(base) || grades_[step.number] == Grade::moving) return false;
+      return dict(base, known) && loaded(step, Grade::held);
     case GuardOp::load_item:
       return item(step, base);
     case GuardOp::load_type:

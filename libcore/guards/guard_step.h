@@ -24,6 +24,7 @@ enum class GuardOp : std::uint8_t {
   load_attribute,  ///< table attributes
   load_instance,
   load_dict_item,
+  load_tensor_item,  ///< what the dict has for the tensor in slot `number`
   load_item,
   load_type,
   load_code,

@@ -82,8 +82,9 @@ bool GuardProgram::Trial::ready(const GuardStep& step) {
     return source != kNoSource && lost_[source] != 0;
   };
   if (step.op <= GuardOp::compute_number) {
-    const bool two =
-        step.op == GuardOp::compute_number && facts(static_cast<NumberOp>(step.index)).takes_two();
+    const bool two = step.op == GuardOp::load_tensor_item ||
+                     (step.op == GuardOp::compute_number &&
+                      facts(static_cast<NumberOp>(step.index)).takes_two());
     if (!is_lost(step.base) && !(two && is_lost(static_cast<std::uint32_t>(step.number))))
       return true;
     lost_[step.slot] = 1;

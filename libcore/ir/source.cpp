@@ -151,7 +151,7 @@ bool same_step(const SourceStep& a, const SourceStep& b) {
     case Told::by_name:
       return a.name == b.name;
     case Told::by_key:
-      return same_key(a.key, b.key);
+      return a.other == b.other && same_key(a.key, b.key);
     case Told::by_numbers:
       break;
   }
@@ -185,6 +185,8 @@ std::size_t hash_of(const SourceStep& step) {
 
 /// The text of `step` given that of its base.
 std::string SourceTable::step_text(const SourceStep& step, const std::string& base) const {
+  if (step.kind == SourceKind::dict_item && step.other != kNoSource)
+    return fmt::format("{}[{}]", base, text(step.other));
   if (step.kind != SourceKind::computed) return path_text(step, base);
   const bool two = facts(step.operation()).takes_two();
   return computed_text(step.operation(), base, two ? text(step.other) : std::string());
@@ -237,8 +239,9 @@ std::string SourceTable::text(SourceId id) const {
 
 namespace {
 
-/// source := primary suffix*; primary := LETTER "['name']" | "S[i]" | "type(" source ")" |
-/// "len(" source ")" | "getattr(" source ", 'name')" | "(" operand " + " operand ")" |
+/// source := primary suffix*; suffix := ".name" | "[" literal "]" | "[" source "]" …; primary :=
+/// LETTER "['name']" | "S[i]" | "type(" source ")" | "len(" source ")" | "getattr(" source ",
+/// 'name')" | "(" operand " + " operand ")" |
 /// "(-" operand ")" | "abs(" operand ")" | "min(" operand ", " operand ")" …;
 /// operand := source | number. Prefix forms nest to a bounded depth.
 class Parser {
@@ -280,7 +283,7 @@ class Parser {
   Result<SourceId> source(int depth) {
     auto id = primary(depth);
     while (id && !rest_.empty() && (rest_.front() == '.' || rest_.front() == '[')) {
-      id = suffix(*id);
+      id = suffix(*id, depth);
     }
     return id;
   }
@@ -385,8 +388,8 @@ class Parser {
     return table_.intern(std::move(step));
   }
 
-  Result<SourceId> suffix(SourceId base) {
-    if (take("[")) return item(base);
+  Result<SourceId> suffix(SourceId base, int depth) {
+    if (take("[")) return starts_source() ? item_of(base, depth) : item(base);
     rest_.remove_prefix(1);  // the point
     if (take("__dict__[")) {
       auto name = quoted();
@@ -420,6 +423,20 @@ class Parser {
       return table_.intern({row.kind, base, {}, *index, {}});
     }
     return table_.intern({SourceKind::attribute, base, std::string(name), 0, {}});
+  }
+
+  /// True where a literal cannot stand.
+  bool starts_source() const {
+    const bool root = rest_.size() > 1 && rest_[1] == '[' && (std::isupper(rest_[0]) != 0);
+    return root || rest_.starts_with("type(") || rest_.starts_with("getattr(");
+  }
+
+  /// An item by the object that a source holds.
+  Result<SourceId> item_of(SourceId base, int depth) {
+    auto key = source(depth + 1);
+    if (!key) return key;
+    if (!take("]")) return fail("expected ']'");
+    return table_.intern({SourceKind::dict_item, base, {}, 0, table_.text(*key), *key});
   }
 
   Result<SourceId> item(SourceId base) {

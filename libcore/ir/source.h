@@ -25,7 +25,8 @@ enum class SourceKind : std::uint8_t {
   module,      ///< M['name']: sys.modules
   attribute,   ///< base.name, by the generic algorithm (descriptors included)
   instance,    ///< base.__dict__['name'] without looking at the type
-  dict_item,   ///< base[key], base a dict; the key is a literal
+  dict_item,   ///< base[key], base a dict; the key is a literal, or the object that `other` holds,
+               ///< which is found by its identity: `key` is the text of that source then
   item,        ///< base[index], base a list or tuple
   type,        ///< type(base)
   code,        ///< base.__code__
@@ -52,7 +53,7 @@ struct SourceStep {
   std::string name;           ///< variable, attribute or module
   std::int64_t index = 0;     ///< slot or position
   Argument key;               ///< dict_item, number
-  SourceId other = kNoSource;  ///< computed: the second operand
+  SourceId other = kNoSource;  ///< computed: the second operand; dict_item: what holds the key
 
   NumberOp operation() const { return static_cast<NumberOp>(index); }
 };

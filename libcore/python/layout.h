@@ -70,6 +70,12 @@ inline PyObject* dict_value(PyObject* dict, PyObject* key, Py_hash_t hash, DictH
   return value;
 }
 
+/// What torch.Tensor.__hash__ makes of an object, hash(id(tensor)): no two tensors are compared
+/// where one is looked up.
+inline Py_hash_t tensor_hash(PyObject* tensor) {
+  return static_cast<Py_hash_t>(reinterpret_cast<std::uintptr_t>(tensor) % _PyHASH_MODULUS);
+}
+
 /// The place of an instance's dict pointer, or null when its type gives it none. The pointer itself
 /// is null while the attributes stand inline (instance_values) or none was ever set.
 inline PyObject** instance_dict_pointer(PyObject* object) {

@@ -4,6 +4,7 @@
 #include <functional>
 #include <utility>
 
+#include "python/hook.h"
 #include "python/layout.h"
 #include "python/literal.h"
 #include "python/type_lookup.h"
@@ -254,6 +255,18 @@ Shadow Objects::dict_value(ObjectId id, PyObject* key, PyObject* value) {
   }
   remember(dict, key, result);
   return result;
+}
+
+Shadow Objects::value_of_tensor(ObjectId id, Operand tensor, PyObject* value) {
+  ObjectShadow& dict = object(id);
+  const python::HookPause pause;  // torch.Tensor.__hash__ is Python code
+  if (const Py_ssize_t at = position(dict, tensor.object); at >= 0) return dict.values[at];
+  const SourceId base = dict.origin.source(), key = tensor.shadow.source();
+  if (value == nullptr || dict.is_instance_dict || base == kNoSource || key == kNoSource) return {};
+  SourceStep step{SourceKind::dict_item, base, {}, 0, walk_.recorder.guards().text(key), key};
+  const Shadow found = Shadow::sourced(walk_.recorder.guards().source(std::move(step)));
+  remember(dict, tensor.object, found);
+  return found;
 }
 
 namespace {

@@ -50,6 +50,9 @@ class Objects {
   /// The shadow of dict[key]; `value` is the real value, null: absent, which is guarded. Unknown,
   /// whether it is there or not, where no guard can tell.
   Shadow dict_value(ObjectId dict, PyObject* key, PyObject* value);
+  /// The same where the key is a tensor that comes from outside: in the next call another one may
+  /// stand there, which is looked up in its place. Unknown for a dict that lacks it.
+  Shadow value_of_tensor(ObjectId dict, Operand tensor, PyObject* value);
   /// Called before the write, for a dict or set.
   void mark_written(ObjectShadow& known);
   void dict_store(ObjectId dict, PyObject* key, Shadow value);

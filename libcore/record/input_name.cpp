@@ -36,6 +36,8 @@ std::string input_name(const SourceTable& sources, SourceId id,
   if (step.kind == SourceKind::item) own = std::to_string(step.index);
   if (step.kind == SourceKind::stack) own = "stack_" + std::to_string(step.index);
   if (auto* key = step.key.as<std::string>(); step.kind == SourceKind::dict_item && key) own = *key;
+  if (step.kind == SourceKind::dict_item && step.other != kNoSource)
+    own = input_name(sources, step.other, arguments);
   const std::string* known = argument_name(sources, step, arguments);
   if (known != nullptr) own = *known;
   const bool alone = known != nullptr || step.base == kNoSource;

@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "python/getter.h"
+#include "python/layout.h"
 #include "python/literal.h"
 #include "python/type_lookup.h"
 #include "record/objects/attribute.h"
@@ -85,8 +86,26 @@ bool call(Walk& walk, FrameShadow& f, Operand callable, std::vector<Operand> pos
                                               Py_TYPE(object)->tp_name + " is not followed");
 }
 
-/// A weak reference leads to one object as long as that lives: where the frame has it at hand, it
-/// is known by what that is reached by.
+namespace {
+
+/// The object as the segment came by it: in the frame's locals, or where its attributes were looked
+/// into.
+Shadow known_instance(Walk& walk, const FrameShadow& f, PyObject* object) {
+  for (std::size_t i = 0; i < f.locals.size(); ++i) {
+    if (f.frame->local(static_cast<int>(i)) == object && f.locals[i].is(Shadow::Kind::sourced))
+      return f.locals[i];
+  }
+  PyObject* dict = python::instance_dict(object);
+  const ObjectShadow* attributes = dict == nullptr ? nullptr : walk.objects.find(dict);
+  const bool known = attributes != nullptr && attributes->is_instance_dict &&
+                     attributes->owner.is(Shadow::Kind::sourced);
+  return known ? attributes->owner : Shadow{};
+}
+
+}  // namespace
+
+/// A weak reference leads to one object as long as that lives: where that is at hand, it is known
+/// by what it is reached by.
 bool call_weak_reference(Walk& walk, FrameShadow& f, Operand reference, int pops) {
   PyObject* object = PyWeakref_GET_OBJECT(reference.object);
   const PureCall* call = reference.shadow.is(Shadow::Kind::fresh)
@@ -94,11 +113,9 @@ bool call_weak_reference(Walk& walk, FrameShadow& f, Operand reference, int pops
                              : nullptr;
   if (call != nullptr && object != Py_None) return gives(f, pops, call->arguments[0].first);
   if (!walk.facts.consume_identity(reference)) return false;
-  for (std::size_t i = 0; i < f.locals.size(); ++i) {
-    const Operand local{f.locals[i], f.frame->local(static_cast<int>(i))};
-    if (local.object != object || !local.shadow.is(Shadow::Kind::sourced)) continue;
-    return walk.facts.consume_identity(local) && gives(f, pops, local.shadow);
-  }
+  const Operand known{object == Py_None ? Shadow{} : known_instance(walk, f, object), object};
+  if (known.shadow.is(Shadow::Kind::sourced))
+    return walk.facts.consume_identity(known) && gives(f, pops, known.shadow);
   return walk.verdict.broke(Code::PS0306, "a weak reference to what is not at hand is called");
 }
 

@@ -4,6 +4,8 @@
 
 #include <cstring>
 
+#include "python/hook.h"
+#include "python/layout.h"
 #include "python/literal.h"
 #include "python/type_lookup.h"
 #include "record/objects/call.h"
@@ -121,14 +123,57 @@ bool lacks_item(Walk& walk, FrameShadow& f, Operand dict, Operand key, int pops)
 
 }  // namespace
 
-bool dict_get_item(Walk& walk, FrameShadow& f, Operand dict, Operand key, int pops) {
-  if (!walk.facts.consume(key) || !walk.facts.consume_type(dict)) return false;
-  PyObject* value = PyDict_GetItemWithError(dict.object, key.object);
+namespace {
+
+/// A tensor that an input is and that a dict finds by its identity, as the source that it has.
+std::optional<Operand> tensor_key(Walk& walk, Operand key) {
+  if (!walk.recorder.bridge().is_plain_tensor(key.object)) return std::nullopt;
+  if (key.shadow.is(Shadow::Kind::node) && walk.recorder.is_input(key.shadow.index))
+    key.shadow = Shadow::sourced(walk.recorder.input_of(key.shadow.index).source);
+  if (!key.shadow.is(Shadow::Kind::sourced) || key.shadow.source() == kNoSource)
+    return std::nullopt;
+  const python::HookPause pause;
+  const bool by_identity = PyObject_Hash(key.object) == python::tensor_hash(key.object);
   PyErr_Clear();
-  const Shadow found = walk.objects.dict_value(walk.objects.contents(dict), key.object, value);
-  if (!is_item_known(walk, found, key)) return false;
-  if (value != nullptr) return gives(f, pops, found);
-  return lacks_item(walk, f, dict, key, pops);
+  return by_identity ? std::optional(key) : std::nullopt;
+}
+
+}  // namespace
+
+std::optional<DictItem> known_item(Walk& walk, Operand dict, Operand key) {
+  const auto tensor = tensor_key(walk, key);
+  if ((!tensor && !walk.facts.consume(key)) || !walk.facts.consume_type(dict)) return std::nullopt;
+  std::optional<python::HookPause> pause;
+  if (tensor) pause.emplace();
+  DictItem item{walk.objects.contents(dict), PyDict_GetItemWithError(dict.object, key.object), {}};
+  PyErr_Clear();
+  item.shadow = tensor ? walk.objects.value_of_tensor(item.dict, *tensor, item.value)
+                       : walk.objects.dict_value(item.dict, key.object, item.value);
+  return is_item_known(walk, item.shadow, key) ? std::optional(item) : std::nullopt;
+}
+
+namespace {
+
+/// An older dict makes its item for a tensor (the state that an optimizer keeps for a parameter).
+/// The next call will find it: what is recorded would be for this call alone.
+bool makes_first_item(Walk& walk, Operand dict, Operand key) {
+  if (!python::is_default_dict(dict.object) || dict.shadow.source() == kNoSource) return false;
+  if (!tensor_key(walk, key)) return false;
+  const python::HookPause pause;
+  const bool has = PyDict_Contains(dict.object, key.object) == 1;
+  PyErr_Clear();
+  if (!has) walk.verdict.spoil_once("a dict gets its first item for a tensor");
+  return !has;
+}
+
+}  // namespace
+
+bool dict_get_item(Walk& walk, FrameShadow& f, Operand dict, Operand key, int pops) {
+  if (makes_first_item(walk, dict, key)) return gives(f, pops, {});
+  const auto item = known_item(walk, dict, key);
+  if (!item) return false;
+  return item->value != nullptr ? gives(f, pops, item->shadow)
+                                : lacks_item(walk, f, dict, key, pops);
 }
 
 bool is_item_known(Walk& walk, Shadow item, Operand key) {

@@ -34,6 +34,14 @@ bool dict_set_item(Walk& walk, FrameShadow& frame, Operand dict, Operand key, Op
 bool dict_delete_item(Walk& walk, FrameShadow& frame, Operand dict, Operand key, int pops,
                       bool call);
 bool dict_contains(Walk& walk, FrameShadow& frame, Operand dict, Operand key, int pops);
+/// What a dict has under a key, and what is known of it; nothing where the segment ends. The type
+/// of the dict is guarded.
+struct DictItem {
+  ObjectId dict;
+  PyObject* value;  ///< null: there is none
+  Shadow shadow;
+};
+std::optional<DictItem> known_item(Walk& walk, Operand dict, Operand key);
 /// True unless dict_value() found nothing out.
 bool is_item_known(Walk& walk, Shadow item, Operand key);
 /// The key may be a slice that the instruction makes itself, of two of its operands.

@@ -82,13 +82,9 @@ bool copy_sequence(BuiltinCall& c) {
 // -- dict
 
 bool dict_get(BuiltinCall& c) {
-  Operand dict = c.positional[0], key = c.positional[1];
-  if (!c.walk.facts.consume(key) || !c.walk.facts.consume_type(dict)) return false;
-  PyObject* value = PyDict_GetItemWithError(dict.object, key.object);
-  PyErr_Clear();
-  const Shadow found = c.walk.objects.dict_value(c.walk.objects.contents(dict), key.object, value);
-  if (!is_item_known(c.walk, found, key)) return false;
-  if (value != nullptr) return gives(c.frame, c.pops, found);
+  const auto item = known_item(c.walk, c.positional[0], c.positional[1]);
+  if (!item) return false;
+  if (item->value != nullptr) return gives(c.frame, c.pops, item->shadow);
   return gives(c.frame, c.pops,
                c.positional.size() > 2 ? c.positional[2].shadow : Shadow::constant());
 }
@@ -106,28 +102,9 @@ bool dict_view(BuiltinCall& c) {
   return gives_iterator(c.frame, c.pops, std::move(over));
 }
 
-/// What a dict has at a key.
-struct DictItem {
-  ObjectId dict;
-  PyObject* value;  ///< null: nothing
-  Shadow shadow;
-};
-
-/// Of the call's dict and key; nothing where the segment ends.
-std::optional<DictItem> known_item(BuiltinCall& c) {
-  Operand dict = c.positional[0], key = c.positional[1];
-  if (!c.walk.facts.consume(key) || !c.walk.facts.consume_type(dict)) return std::nullopt;
-  PyObject* value = PyDict_GetItemWithError(dict.object, key.object);
-  PyErr_Clear();
-  const ObjectId id = c.walk.objects.contents(dict);
-  const Shadow found = c.walk.objects.dict_value(id, key.object, value);
-  if (!is_item_known(c.walk, found, key)) return std::nullopt;
-  return DictItem{id, value, found};
-}
-
 bool dict_pop(BuiltinCall& c) {
   Operand dict = c.positional[0], key = c.positional[1];
-  const auto item = known_item(c);
+  const auto item = known_item(c.walk, c.positional[0], c.positional[1]);
   if (!item) return false;
   if (item->value == nullptr) {
     return gives(c.frame, c.pops,
@@ -142,7 +119,7 @@ bool dict_pop(BuiltinCall& c) {
 
 bool dict_set_default(BuiltinCall& c) {
   Operand dict = c.positional[0], key = c.positional[1];
-  const auto item = known_item(c);
+  const auto item = known_item(c.walk, c.positional[0], c.positional[1]);
   if (!item) return false;
   if (item->value != nullptr) return gives(c.frame, c.pops, item->shadow);
   Operand given{Shadow::constant(), Py_None};

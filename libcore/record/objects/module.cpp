@@ -2,6 +2,7 @@
 // directly when that method is torch's own; the callee runs natively, its effect being known.
 
 #include "policy/dynamo_state.h"
+#include "policy/roots.h"
 #include "python/literal.h"
 #include "python/type_lookup.h"
 #include "record/models.h"
@@ -16,6 +17,7 @@
 #include "record/results.h"
 #include "record/walk.h"
 #include "torch/compile_region.h"
+#include "torch/device_memory.h"
 #include "torch/fused_step.h"
 #include "torch/state.h"
 
@@ -71,6 +73,11 @@ std::optional<bool> call_compile_api(Walk& walk, FrameShadow& f, Served served,
       return walk.verdict.broke(Code::PS0312,
                                 "compilation is disabled for the function called here", true);
     case Served::graph_break:
+      // torch's own code (what turns gradients off around the step of an optimizer) asks for the
+      // sake of torch.compile's graphs.
+      if (!torch::in_compiled_region() && !walk.context.for_backend() && !torch::uses_gpu() &&
+          policy::module_name(f.frame->globals()).starts_with("torch."))
+        return gives_constant(f, pops);
       return walk.verdict.break_asked_for();
     case Served::handler:
     case Served::own:
@@ -190,16 +197,22 @@ std::optional<bool> apply_without_gradients(Walk& walk, FrameShadow&, Operand,
   return std::nullopt;
 }
 
-/// The loop of an optimizer over its parameters is left to torch, whose kernel does all of it at
-/// once (capture/optimizer_step.h): two segments for each parameter take twice as long.
-std::optional<bool> model_optimizer_loop(Walk& walk, FrameShadow&, Operand function,
-                                         const std::vector<Operand>&,
-                                         const std::vector<std::pair<PyObject*, Operand>>&, int) {
-  if (!walk.context.runs() || !PyFunction_Check(function.object)) return std::nullopt;
+/// The loop of an optimizer over its parameters: op by op where they are few. Of many each op costs
+/// little beside what it reads and writes, and a graph of all of them takes long to compile:
+/// torch's kernel does them at once (capture/optimizer_step.h).
+std::optional<bool> model_optimizer_loop(Walk& walk, FrameShadow& f, Operand function,
+                                         const std::vector<Operand>& positional,
+                                         const Keywords& keywords, int pops) {
+  constexpr Py_ssize_t kMostParameters = 64;
+  if (!PyFunction_Check(function.object) || positional.empty()) return std::nullopt;
   auto* code = reinterpret_cast<PyCodeObject*>(PyFunction_GET_CODE(function.object));
-  if (torch::FusedStep::find(code, PyFunction_GET_GLOBALS(function.object)) == nullptr)
-    return std::nullopt;
-  return walk.verdict.broke(Code::PS0307, "torch has a kernel for the optimizer's loop");
+  PyObject* parameters = positional[0].object;
+  const bool many = !PyList_Check(parameters) || PyList_GET_SIZE(parameters) > kMostParameters;
+  if (many && walk.context.runs() &&
+      torch::FusedStep::find(code, PyFunction_GET_GLOBALS(function.object)) != nullptr)
+    return walk.verdict.broke(Code::PS0307, "torch has a kernel for the optimizer's loop");
+  if (many || walk.context.for_backend()) return std::nullopt;
+  return call_polyfill(walk, f, function, positional, keywords, pops);
 }
 
 std::optional<bool> call_whole(Walk& walk, FrameShadow& f, Operand function,

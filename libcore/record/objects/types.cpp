@@ -218,9 +218,12 @@ bool make_reversed(BuiltinCall& c) {
   return gives_iterator(c.frame, c.pops, std::move(over));
 }
 
-/// types.MethodType: a function and what it is bound to.
+/// types.MethodType: a function and what it is bound to. And __get__ of a function, which may be
+/// told the class too.
 bool make_method(BuiltinCall& c) {
-  if (c.positional.size() != 2 || !c.keywords.empty()) return refuse(c);
+  const bool bound = c.positional.size() == 3 && PyFunction_Check(c.positional[0].object);
+  if ((c.positional.size() != 2 && !bound) || !c.keywords.empty()) return refuse(c);
+  if (c.positional[1].object == Py_None) return refuse(c);
   return gives_fresh(c.frame, c.pops, {c.positional[0].shadow, c.positional[1].shadow});
 }
 

@@ -75,6 +75,8 @@ ALLOWED = {
     "operators_as_methods.py": {"PS0502"},
     # Parameters of more than eight kinds.
     "optimizers.py": {"PS0502"},
+    # Every optimizer, and what changes between two of its steps, is a way to call.
+    "optimizer_steps.py": {"PS0502"},
     # Every function, and every size of a list, is a way to call.
     "type_parameters.py": {"PS0502"},
     # A tensor is written while a view of it that an op in place left is there.
@@ -108,7 +110,7 @@ CALLS = {"functions_of_classes.py": 28, "exchanged_code.py": 40, "activation_che
          "dropout.py": 400, "edges_of_values.py": 50,
          "ending.py": 4, "ending_compiled.py": 10, "foreign_idioms.py": 60, "functions_as_values.py": 15, "generating.py": 60,
          "image_classifier.py": 2, "image_gradients.py": 40, "imported_libraries.py": 17, "iterators_in_python.py": 50, "layouts_of_gradients.py": 20, "library_layouts.py": 40, "locals_at_branches.py": 500,
-         "numbers_that_decide.py": 800, "offsets_in_storage.py": 50, "optimizers.py": 100, "overridden_ops.py": 150, "parameters_in_turn.py": 25, "program_backends.py": 60, "python_data.py": 40, "raised_exceptions.py": 150, "values_of_python.py": 60,
+         "numbers_that_decide.py": 800, "offsets_in_storage.py": 50, "optimizers.py": 100, "optimizer_steps.py": 200, "overridden_ops.py": 150, "parameters_in_turn.py": 25, "program_backends.py": 60, "python_data.py": 40, "raised_exceptions.py": 150, "values_of_python.py": 60,
          "recurrent_cells.py": 20, "saved_for_backward.py": 60, "resized_outputs.py": 300, "sets_of_objects.py": 40, "sizes_in_python.py": 200, "tensor_kinds.py": 200,
          "long_chains.py": 40, "long_loops.py": 150, "members_of_objects.py": 15, "functions_of_c.py": 8, "losses_in_turn.py": 25, "stored_then_read.py": 40, "strides_and_views.py": 40, "classes_put_back.py": 60, "gradients_of_control.py": 60, "sizes_in_objects.py": 300, "sizes_in_training.py": 250, "sizes_of_elements.py": 300, "sizes_that_change.py": 300,
          "sizes_of_composites.py": 45, "small_steps.py": 1100, "tensor_lists.py": 300, "words_as_keys.py": 60, "writes_and_numbers.py": 200, "whole_steps.py": 90, "written_outs.py": 300}
@@ -117,7 +119,7 @@ CALLS = {"functions_of_classes.py": 28, "exchanged_code.py": 40, "activation_che
 GRAPHS = {"computed_sizes.py": {"computed_sizes.py": 40}, "functions_of_classes.py": {"functions_of_classes.py": 18}, "small_steps.py": {"small_steps.py": 24, "clip_grad.py": 6}, "generating.py": {"": 75, "models/gpt2/": 5}, "words_as_keys.py": {"words_as_keys.py": 9, "clip_grad.py": 5},
           "sizes_of_composites.py": {"": 34}, "iterators_in_python.py": {"": 34}, "class_statements.py": {"": 70},
           "members_of_objects.py": {"": 5}, "compared_elements.py": {"": 11}, "guards_that_never_hold.py": {"": 50},
-          "sizes_that_change.py": {"sizes_that_change.py": 12}, "modules_in_turn.py": {"": 16}}
+          "sizes_that_change.py": {"sizes_that_change.py": 12}, "modules_in_turn.py": {"": 16}, "optimizer_steps.py": {"optim/optimizer.py": 14}}
 
 # And the breaks that there must be: their codes, and what they say.
 UNHOLDABLE = "no call fits a segment that relies on this: "
@@ -134,7 +136,7 @@ BREAKS = {"guards_that_never_hold.py": {("PS0313", UNHOLDABLE + "getattr(G['Coun
 # torch; and those that call modules themselves: which program's graphs those are does not show, as they begin in torch.
 ALONE = {"activation_checkpoints.py", "attention_scores.py", "backend_calls.py", "carried_gradients.py", "child_processes.py", "class_statements.py", "classes_put_back.py", "compared_elements.py", "compiled_functions.py", "conditions_on_tensors.py", "configured.py", "decorators_and_patterns.py", "ending.py", "ending_compiled.py", "ends_with_imports.py",
          "exchanged_tensors.py", "generating.py", "gradients_of_control.py", "guards_that_never_hold.py", "hooks_and_parameters.py", "idioms_of_python.py", "image_classifier.py", "loops_on_tensors.py", "loops_without_end.py", "members_of_objects.py", "modules_in_turn.py",
-         "optimizers.py", "program_backends.py", "recorded_gradients.py", "recurrent_and_attention.py", "scans_of_tensors.py", "training.py", "training_loop.py", "sizes_of_composites.py", "templates_and_annotations.py", "type_parameters.py", "words_as_keys.py"}
+         "optimizer_steps.py", "optimizers.py", "program_backends.py", "recorded_gradients.py", "recurrent_and_attention.py", "scans_of_tensors.py", "training.py", "training_loop.py", "sizes_of_composites.py", "templates_and_annotations.py", "type_parameters.py", "words_as_keys.py"}
 # What programs need of CPython that earlier versions cannot even read.
 SINCE = {"type_parameters.py": (3, 12), "templates_and_annotations.py": (3, 14)}
 TOGETHER = os.path.join(HERE, "check_together.py")

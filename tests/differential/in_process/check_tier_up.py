@@ -114,7 +114,7 @@ for optimizer in (torch.optim.Adam(parameters), Own(parameters)):
         optimizer.zero_grad()
         for parameter in parameters: parameter.grad = parameter.detach() * 0.1
         optimizer.step()
-print(f"{sum(parameter.sum().item() for parameter in parameters):.3e}")
+print(f"{sum(parameter.sum().item() for parameter in parameters):.2e}")
 """, {"<module>": range(0, 9)}),
     "training_loops.py": (open(os.path.join(os.path.dirname(__file__), "weighed/training_loops.py")).read(),
                           {"": range(1, 60)}),

@@ -13,6 +13,8 @@ TEST_CASE("sources read back as what they were") {
   for (std::string text : {"L['x']",
                            "C['self']",
                            "S[3]",
+                           "L['o'].state[L['o'].rows[0]]['step']",
+                           "G['d'][S[0]][type(L['x'])]",
                            "G['torch']",
                            "B['len']",
                            "M['torch.nn']",
@@ -57,18 +59,36 @@ TEST_CASE("sources read back as what they were") {
 }
 
 TEST_CASE("text that is no source is refused") {
-  for (std::string text :
-       {"", "x", "L['x'", "L[x]", "L['x'].", "L['x']..y", "L['x'][", "S['x']", "len(L['x']",
-        "L['x'].size()", "L['x'] ", "getattr(L['x'])", "1", "(1 + 2", "(L['x'] @ 1)", "(L['x'] +1)",
-        "('a' + L['x'])", "min(L['x'])"}) {
+  for (std::string text : {"",
+                           "x",
+                           "L['x'",
+                           "L[x]",
+                           "L['x'].",
+                           "L['x']..y",
+                           "L['x'][",
+                           "S['x']",
+                           "len(L['x']",
+                           "L['x'].size()",
+                           "L['x'] ",
+                           "getattr(L['x'])",
+                           "1",
+                           "(1 + 2",
+                           "(L['x'] @ 1)",
+                           "(L['x'] +1)",
+                           "('a' + L['x'])",
+                           "min(L['x'])",
+                           "L['x'][L['y']",
+                           "L['x'][len(L['y'])]"}) {
     CAPTURE(text);
     SourceTable table;
     CHECK(!parse_source(text, table).has_value());
   }
-  std::string deep;
-  for (int i = 0; i < 100000; ++i) deep += "len(";
-  SourceTable table;
-  CHECK(!parse_source(deep, table).has_value());
+  for (const std::string& part : {"len(", "L['x']["}) {
+    std::string deep;
+    for (int i = 0; i < 100000; ++i) deep += part;
+    SourceTable table;
+    CHECK(!parse_source(deep, table).has_value());
+  }
 }
 
 TEST_CASE("an interned variable learns its slot later") {

@@ -123,6 +123,39 @@ thing.shared = 9
 check("instance hides class", not fits(f, thing))
 del thing.shared
 
+# -- items of dicts that have tensors for their keys: the tensor of the call is looked up, in one tree and in two
+first, second = torch.nn.Parameter(torch.ones(2)), torch.nn.Parameter(torch.ones(2))
+same = torch.nn.Parameter(torch.ones(2))
+state = {first: {"count": 1}, second: {"count": 2}}
+keeper = Thing(state=state, rows=[first, second])
+attach(f, [guard("equals", "L['x'].state[L['x'].rows[0]]['count']", 1),
+           guard("equals", "L['x'].state[L['x'].rows[1]]['count']", 2)])
+for _ in range(3):
+    check("items of tensors", fits(f, keeper), jit.last())
+keeper.rows.reverse()
+check("other tensors", not fits(f, keeper))
+keeper.rows.reverse()
+check("the tensors back", fits(f, keeper) and fits(f, keeper))
+keeper.rows[0] = same
+check("an equal tensor", not fits(f, keeper) and why_not(f, keeper))
+keeper.rows[0] = first
+state[first] = {"count": 3}
+check("another item", why_not(f, keeper) == [("L['x'].state[L['x'].rows[0]]['count']", "1", "3")], jit.last())
+state[first]["count"] = 1
+check("the item back", fits(f, keeper) and fits(f, keeper))
+kept = state.pop(second)
+check("no item", not fits(f, keeper) and why_not(f, keeper))
+state[second] = kept
+keeper.rows[1] = 3
+check("no tensor", not fits(f, keeper) and why_not(f, keeper))
+keeper.rows.clear()
+check("no key", not fits(f, keeper) and why_not(f, keeper))
+attach(f, [guard("equals", "L['x'][L['y']]['count']", 1)])
+for _ in range(3):
+    check("a tensor of another tree", fits(f, state, first) and not fits(f, state, second), jit.last())
+check("nothing to look into", not fits(f, {}, first) and not fits(f, 3, first) and why_not(f, {}, first))
+
+
 # -- a small tree
 inner = Thing(flag=True, size=3)
 outer = Thing(inner=inner, table={"k": 5, "j": 2})

@@ -28,6 +28,7 @@ ELSEWHERE = {
     "torch._ops.profiler.*": "torch.ops.profiler, whose functions of C say that they are there",
     "type.maketrans": "that of str, bytes and bytearray, whose self is the class",
     "builtins.method": "types.MethodType, which calls itself so",
+    "function.__get__": "types.FunctionType, which calls itself so",
     **{f"mappingproxy.{name}": "types.MappingProxyType, whose own name has no module" for name in ("keys", "values", "items")},
 }
 
