@@ -170,6 +170,7 @@ class BackwardPart {
     interface().location = from.location;
     interface().sources = from.sources;
     interface().symbols = from.symbols;
+    inherit_conditions(from, interface());
     interface().training.role = GraphRole::backward;
   }
 

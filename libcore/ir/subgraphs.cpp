@@ -291,17 +291,21 @@ void take_subgraphs(const Graph& graph, Graph& part) {
   inherit_sizes(part);
 }
 
-void inherit_sizes(const Interface& graph, Interface& subgraph) {
-  subgraph.id = graph.id;
-  subgraph.symbols = graph.symbols;
-  for (Symbol& symbol : subgraph.symbols) symbol.source = kNoSource;
-  subgraph.guards.clear();
+void inherit_conditions(const Interface& graph, Interface& part) {
+  part.guards.clear();
   for (const Guard& guard : graph.guards) {
     if (!is_condition(guard)) continue;
     Guard known = guard;
     known.source = known.other = kNoSource;
-    subgraph.guards.push_back(std::move(known));
+    part.guards.push_back(std::move(known));
   }
+}
+
+void inherit_sizes(const Interface& graph, Interface& subgraph) {
+  subgraph.id = graph.id;
+  subgraph.symbols = graph.symbols;
+  for (Symbol& symbol : subgraph.symbols) symbol.source = kNoSource;
+  inherit_conditions(graph, subgraph);
 }
 
 void inherit_sizes(Graph& graph) {

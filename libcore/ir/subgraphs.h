@@ -63,6 +63,8 @@ void for_each_inner_node(const Graph& graph, const Node& node,
 /// symbols.
 void take_subgraphs(const Graph& graph, Graph& part);
 
+/// Gives a part of a graph what the graph's guards say of its sizes, and no other guard.
+void inherit_conditions(const Interface& graph, Interface& part);
 /// Gives the subgraph the symbols of the graph around it, and what its guards say of them.
 void inherit_sizes(const Interface& graph, Interface& subgraph);
 /// The same for all subgraphs of a graph, and theirs.

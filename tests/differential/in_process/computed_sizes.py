@@ -41,6 +41,14 @@ def shifted(x):
     return x.roll(n // 2, 1), torch.roll(x, (1, -(n - 3)), (0, 1)), x.unfold(1, n - 2, 1), x.unfold(1, 2, n // 2), x.diagonal(n - 3)
 
 
+def behind_others(x):
+    """Of what lies behind the first two: that there is one is what makes the largest one's place a place."""
+    z = x[:, 2:]
+    images = F.conv1d(x.unsqueeze(1), torch.ones(3, 1, 3))
+    return (F.max_pool1d(z, z.size(1)), z.gather(1, z.argmax(1, keepdim=True)), torch.zeros_like(z).scatter_add(1, z.argmin(1, keepdim=True), z[:, :1]),
+            F.max_pool1d(images, images.size(2)))
+
+
 def total(f, x):
     return sum(part.square().sum() for part in f(x))
 
@@ -55,7 +63,7 @@ def pieces(x, n):
 
 
 for n in (12, 14, 15, 17, 20, 25, 28, 31, 34, 40):
-    for f in (rounded, rooted, bits, pooled, shifted):
+    for f in (rounded, rooted, bits, pooled, shifted, behind_others):
         x = torch.randn(4, n)
         show(f.__name__, *f(x))
         x.requires_grad_()

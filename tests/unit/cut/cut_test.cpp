@@ -439,7 +439,13 @@ TEST_CASE("sizes that no input of backward shows are inputs of their own") {
   const ValueId x = g.input({s, SymExpr(2)}, DType::float64);
   g.graph.values[x].type.requires_grad = g.graph.interface.inputs[x].type.requires_grad = true;
   g.output(g.apply("sum.default", {{"self", g.value(x)}}));
+  const Condition condition{SymExpr(3), Condition::Relation::less_equal, s};
+  g.graph.interface.guards = {
+      {GuardKind::condition, kNoSource, kNoSource, {}, {}, condition, {}, -1},
+      {GuardKind::grad_mode, kNoSource, kNoSource, Argument(true), {}, {}, {}, -1}};
   const ForwardBackward parts = cut_of(joint_of(g));
+  REQUIRE(parts.backward.interface.guards.size() == 1);  // what bounds of backward's loops rest on
+  CHECK(parts.backward.interface.guards[0].condition->right == s);
   REQUIRE(parts.backward.interface.inputs.size() == 2);
   CHECK(parts.backward.interface.inputs[1].kind == InputKind::size);
   CHECK(parts.backward.interface.inputs[1].source == g.graph.interface.symbols[0].source);
