@@ -202,13 +202,12 @@ class BackwardPart {
 
   bool is_here(std::size_t node) const { return facts_.backward[node] || choice_.recomputed[node]; }
 
-  /// Sizes that no input shows are inputs of their own: those that backward needs, and all that
-  /// elements decided in forward, which nothing here would tell.
+  /// Sizes that no input shows are inputs of their own, whether backward computes with them or not:
+  /// every symbol of a program has a place that it is read from.
   void add_sizes() {
-    const std::unordered_set<std::string> shown = shown_symbols(), wanted = wanted_symbols();
+    const std::unordered_set<std::string> shown = shown_symbols();
     for (const Symbol& symbol : joint_.interface.symbols) {
-      const bool needed = wanted.contains(symbol.name) || symbol.source == kNoSource;
-      if (!needed || shown.contains(symbol.name)) continue;
+      if (shown.contains(symbol.name)) continue;
       Input input;
       input.kind = InputKind::size;
       input.source = symbol.source;
@@ -228,45 +227,6 @@ class BackwardPart {
       std::ranges::for_each(value.type.sizes, show);
     }
     return shown;
-  }
-
-  std::unordered_set<std::string> wanted_symbols() const {
-    std::unordered_set<std::string> wanted;
-    const auto want = [&](const SymExpr& expression) {
-      expression.for_each_symbol([&](std::string_view name) { wanted.emplace(name); });
-    };
-    const auto want_type = [&](const TensorType& type) {
-      std::ranges::for_each(type.sizes, want);
-      std::ranges::for_each(type.strides, want);
-      want(type.storage_offset);
-    };
-    for (const Input& input : part_.out().interface.inputs) want_type(input.type);
-    const auto want_one = [&](const Node& node, const std::vector<Value>& values) {
-      for (const NamedArgument& argument : node.args) for_each_expression(argument.value, want);
-      for (ValueId result : node.results) want_type(values[result].type);
-    };
-    const auto want_node = [&](std::size_t node) {
-      want_one(joint_.nodes[node], joint_.values);
-      for_each_inner_node(joint_, joint_.nodes[node], [&](const Graph& run, const Node& inner) {
-        want_one(inner, run.values);
-      });
-    };
-    for (std::size_t i = 0; i < joint_.nodes.size(); ++i) {
-      if (!is_here(i)) continue;
-      want_node(i);
-      for_each_operand(joint_.nodes[i], [&](ValueId id) {
-        if (in_backward(joint_, facts_, i, id) != id) for_each_view(joint_, facts_, id, want_node);
-      });
-    }
-    return wanted;
-  }
-
-  template <class Visit>
-  static void for_each_expression(const Argument& argument, const Visit& visit) {
-    if (const auto* expression = argument.as<SymExpr>()) visit(*expression);
-    if (const auto* sequence = argument.as<Argument::Sequence>()) {
-      for (const Argument& item : sequence->items) for_each_expression(item, visit);
-    }
   }
 
   /// The views by which a copy shows its base's.

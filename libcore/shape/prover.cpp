@@ -54,15 +54,14 @@ SymRange symbolic_range(const SymAtom& atom, Inquiry& inquiry) {
   Interval numeric = atom_bounds(atom, inquiry, 0);
   if (numeric.lower != kLowest) range.lower = SymExpr(numeric.lower);
   if (numeric.upper != kHighest) range.upper = SymExpr(numeric.upper);
-  if (range.upper) return range;
-  if (atom.kind == Kind::mod && bounds(atom.operands[1], inquiry, 0).lower > 0) {
+  if (atom.kind == Kind::mod && !range.upper && bounds(atom.operands[1], inquiry, 0).lower > 0)
     range.upper = atom.operands[1] - 1;
-  } else if (atom.kind == Kind::floordiv && bounds(atom.operands[1], inquiry, 0).lower > 0 &&
-             bounds(atom.operands[0], inquiry, 0).lower >= 0) {
-    // Of an index i <= 3*n - 1, i // 3 is at most n - 1.
+  if (atom.kind == Kind::floordiv && bounds(atom.operands[1], inquiry, 0).lower > 0 &&
+      bounds(atom.operands[0], inquiry, 0).lower >= 0) {
+    // Of an index i <= 3*n - 1, i // 3 is at most n - 1, which says more than the most that n is.
     const std::string_view index = atom.operands[0].symbol_name();
     const SymRange& of_index = inquiry.facts().of(index);
-    if (!index.empty() && of_index.upper)
+    if (!index.empty() && of_index.upper && !of_index.upper->is_constant())
       range.upper = simplify(floordiv(*of_index.upper, atom.operands[1]), inquiry);
   }
   return range;
@@ -196,6 +195,8 @@ class Search {
     const SymRange range = symbolic_range(*atom, inquiry_);
     if (const auto& worst = rises ? range.lower : range.upper)
       left.push_back(rest + coefficient * *worst);
+    if (!rises && atom->kind == Kind::mod && bounds(atom->operands[1], inquiry_, 0).lower > 0)
+      left.push_back(rest + coefficient * (atom->operands[1] - 1));
     return left;
   }
 
@@ -262,14 +263,17 @@ class Search {
   /// The same for the term `taken` of `assumption` and the term `term` of the expression.
   bool follows_from(const SymExpr& expression, const SymTerm& term, const SymExpr& assumption,
                     const SymTerm& taken, int depth) {
-    // A term that lifts the sum is worth taking away where nothing but a number is left of the
-    // assumption.
-    if (taken.coefficient > 0 && assumption.terms().size() > 1) return false;
     if ((term.coefficient < 0) != (taken.coefficient < 0)) return false;
     const auto times = divide_term(term, taken);
     if (!times || !nonnegative(from_term(*times), depth + 1)) return false;
     if (!is_small(from_term(*times)) || !is_small(assumption)) return false;
-    return nonnegative(expression - from_term(*times) * assumption, depth + 3);
+    SymExpr rest = expression - from_term(*times) * assumption;
+    // A term that lifts the sum is worth taking away where nothing but a number is left of the
+    // assumption.
+    const std::size_t gone = assumption.terms().size();
+    if (taken.coefficient > 0 && rest.terms().size() + gone != expression.terms().size())
+      return false;
+    return nonnegative(rest, depth + 3);
   }
 
   static constexpr int kMostSteps = 1000;

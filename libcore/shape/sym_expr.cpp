@@ -396,6 +396,8 @@ SymExpr mod(const SymExpr& a, const SymExpr& b) {
     if (inner->operands[1].constant().value_or(0) == 0) continue;
     return mod(rest - one_term(term) + SymExpr(term.coefficient) * inner->operands[0], b);
   }
+  // -x % d is what x lacks to the next multiple of d: with x itself it is one quotient.
+  if (*divisor > 0 && rest.terms().front().coefficient < 0) return rest - b * floordiv(rest, b);
   return function(Kind::mod, rest, b);
 }
 

@@ -159,14 +159,18 @@ std::optional<SymExpr> Sizes::size_number(SourceId source, PyObject* number) {
 }
 
 /// Of a number that is not followed its value: it must be guarded. One that is computed in a way
-/// that no expression has (a quotient that is rounded, say) is a symbol of its own.
+/// that no expression has (a quotient that is rounded, say) is a symbol of its own once it was seen
+/// to change: most are one number for all sizes, as the batch that windows are counted back to.
 std::optional<SymExpr> Sizes::expression_of(Operand number, bool as_size) {
   if (!PyLong_CheckExact(number.object)) return std::nullopt;
   if (is_followed(number)) {
     const SourceId source = number_source(number);
     auto expression = expression_of(source, as_size);
-    const bool before_run = is_computed(number) && !walk_.recorder.guards().is_decided(source);
-    if (expression || !as_size || !before_run) return expression;
+    const auto changes = [&] {
+      return is_computed(number) && !walk_.recorder.guards().is_decided(source) &&
+             changed_ != nullptr && changed_->contains(walk_.recorder.guards().text(source));
+    };
+    if (expression || !as_size || !changes()) return expression;
     auto* type = reinterpret_cast<PyObject*>(&PyLong_Type);
     walk_.facts.add_live_guard(GuardKind::type_is, source, type);
     expression = size_number(source, number.object);

@@ -119,6 +119,51 @@ TEST_CASE("a rest by a symbolic divisor reaches just below it") {
   CHECK(!prove_less(mod(i, n), n - SymExpr(1), facts).value_or(false));
 }
 
+TEST_CASE("a quotient of an index is bounded by what bounds the index, whatever that is at most") {
+  const auto inside = [](RangeFacts facts) {
+    facts.set_index("i", 24);
+    facts.set_index("j", *parse_sym_expr("8*n"));
+    return is_nonnegative(*parse_sym_expr("192*n - 1 - 24*(j // 8) - i - 24*(j % 8)*n"), facts);
+  };
+  RangeFacts facts;
+  facts.set("n", {SymExpr(2), std::nullopt});
+  CHECK(inside(facts));
+  facts.assume(*parse_sym_expr("36 - n"));
+  CHECK(inside(facts));
+}
+
+TEST_CASE("a rest is below its divisor, whatever that is at most") {
+  RangeFacts facts;
+  facts.set("n", {SymExpr(2), SymExpr(100)});
+  facts.set_index("i", 4);
+  facts.set_index("j", *parse_sym_expr("3*n"));
+  CHECK(is_nonnegative(*parse_sym_expr("4*n - 1 - i*n - j % n"), facts));
+}
+
+TEST_CASE("a size and what it lacks to the next multiple are one quotient") {
+  RangeFacts facts;
+  facts.set("n", {SymExpr(2), std::nullopt});
+  facts.set_index("i", *parse_sym_expr("4*((n + 3) // 4)"));
+  CHECK(*parse_sym_expr("n + -n % 4") == *parse_sym_expr("4*((n + 3) // 4)"));
+  CHECK(*parse_sym_expr("n + (4 - n % 4) % 4") == *parse_sym_expr("4*((n + 3) // 4)"));
+  CHECK(is_nonnegative(*parse_sym_expr("-n % 4"), facts));
+  CHECK(is_nonnegative(*parse_sym_expr("3 - -n % 4"), facts));
+  CHECK(is_nonnegative(*parse_sym_expr("n + -n % 4 - 1 - i"), facts));
+}
+
+TEST_CASE("a mask on an index in two parts is taken away whole") {
+  RangeFacts facts;
+  facts.set("n", {SymExpr(2), std::nullopt});
+  facts.set_index("i", 2);
+  facts.set_index("j", 4);
+  facts.set_index("k", SymExpr::symbol("n"));
+  const SymExpr place = *parse_sym_expr("128*k + 64*i + 16*j - 96");
+  CHECK_FALSE(is_nonnegative(place, facts));
+  facts.assume(*parse_sym_expr("4*i + j - 6"));
+  CHECK(is_nonnegative(place, facts));
+  CHECK_FALSE(is_nonnegative(place - 1, facts));
+}
+
 TEST_CASE("a simplified expression has the same values") {
   std::mt19937 random(7);
   auto pick = [&](int n) { return static_cast<int>(random() % n); };
