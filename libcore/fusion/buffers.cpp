@@ -13,15 +13,6 @@ bool is_dense(const TensorType& type, const Interface& interface) {
   return layout_strides(type, interface) == type.strides;
 }
 
-/// The elements from the first to the last that the buffer's strides reach.
-SymExpr span(const Buffer& buffer) {
-  SymExpr last = 1;
-  for (std::size_t i = 0; i < buffer.sizes.size(); ++i) {
-    last += (buffer.sizes[i] - 1) * buffer.strides[i];
-  }
-  return last;
-}
-
 BufferId add_buffer(FusionPlan& plan, Buffer buffer) {
   plan.buffers.push_back(std::move(buffer));
   return static_cast<BufferId>(plan.buffers.size() - 1);
@@ -95,7 +86,8 @@ void allocate(FusionPlan& plan, ValueId value) {
   }
   bool gaps =
       facts.output >= 0 && !is_dense(plan.interface().outputs[facts.output].type, plan.interface());
-  SymExpr elements = gaps ? span(buffer) : element_count(type.sizes);
+  SymExpr elements =
+      gaps ? elements_reached(buffer.sizes, buffer.strides) : element_count(type.sizes);
   buffer.bytes = elements * SymExpr(penstock::facts(type.dtype).size);
   BufferId base = add_buffer(plan, std::move(buffer));
   facts.window = Window{base, type.sizes, type.strides, 0};

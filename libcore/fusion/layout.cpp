@@ -60,6 +60,15 @@ Sizes layout_strides(const TensorType& type, const Interface& interface) {
   return type.strides;
 }
 
+SymExpr elements_reached(const Sizes& sizes, const Sizes& strides) {
+  SymExpr last = 1;
+  for (std::size_t i = 0; i < sizes.size(); ++i) {
+    if (sizes[i] == SymExpr(0)) return 0;
+    last += (sizes[i] - 1) * strides[i];
+  }
+  return last;
+}
+
 namespace {
 
 /// The window of `value` when its base, if it is computed, lies with the strides that `lie` gives.

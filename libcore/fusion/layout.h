@@ -10,6 +10,10 @@ namespace penstock::fusion {
 /// element of a block once, else row-major ones.
 Sizes layout_strides(const TensorType& type, const Interface& interface);
 
+/// The elements of memory from the first to the last that strides reach: none where a size is 0,
+/// whatever the strides are.
+SymExpr elements_reached(const Sizes& sizes, const Sizes& strides);
+
 /// The window that `value` will show of its base's memory: what is computed lies by layout_strides,
 /// inputs as they come. Nothing: no strides describe it.
 std::optional<Window> expected_window(const FusionPlan& plan, ValueId value);

@@ -15,6 +15,7 @@
 
 #include <algorithm>
 
+#include "fusion/layout.h"
 #include "fusion/loops.h"
 #include "ir/control_steps.h"
 #include "ir/subgraphs.h"
@@ -93,10 +94,8 @@ class Linker {
     Buffer made = like;
     made.kind = Buffer::Kind::temporary;
     made.index = -1;
-    SymExpr last = 1;
-    for (std::size_t i = 0; i < made.sizes.size(); ++i)
-      last += (made.sizes[i] - 1) * made.strides[i];
-    if (like.kind == Buffer::Kind::input) made.bytes = last * SymExpr(facts(made.dtype).size);
+    if (like.kind == Buffer::Kind::input)
+      made.bytes = elements_reached(made.sizes, made.strides) * SymExpr(facts(made.dtype).size);
     return append(std::move(made));
   }
 
@@ -279,10 +278,7 @@ class CallLinker {
     buffer.dtype = type.dtype;
     buffer.sizes = type.sizes;
     buffer.strides = type.strides;
-    SymExpr last = 1;
-    for (std::size_t i = 0; i < type.sizes.size(); ++i)
-      last += (type.sizes[i] - 1) * type.strides[i];
-    buffer.bytes = last * SymExpr(facts(type.dtype).size);
+    buffer.bytes = elements_reached(type.sizes, type.strides) * SymExpr(facts(type.dtype).size);
     program_.buffers.push_back(std::move(buffer));
     return static_cast<BufferId>(program_.buffers.size() - 1);
   }

@@ -21,6 +21,34 @@ FUNCTIONS = {
     "moved": lambda x: (x.flip(0) * 2, x.roll(1), x.softmax(-1)),
 }
 
+FUNCTIONS |= {
+    "converted": lambda x: x.double(),
+    "copied": lambda x: (x.clone(), x.exp()),
+    "used": lambda x: (x.double() * 2, x.clone().sum()),
+}
+LAYOUTS = {
+    "every other row": lambda: torch.ones(4, 3)[::2][:0],
+    "columns": lambda: torch.ones(0, 4)[:, ::2],
+    "transposed": lambda: torch.ones(6, 3)[::3][:0].t(),
+    "in the middle": lambda: torch.ones(4, 2, 6)[:, :0, ::2],
+}
+
+
+def shown(made):
+    if isinstance(made, tuple):
+        return [(tuple(t.shape), t.stride(), t.dtype, t.tolist()) for t in made]
+    return (tuple(made.shape), made.stride(), made.dtype) if isinstance(made, torch.Tensor) else made
+
+
+for name, function in FUNCTIONS.items():
+    for layout, make in LAYOUTS.items():
+        for _ in range(3):
+            try:
+                made = function(make())
+            except (RuntimeError, IndexError) as error:
+                made = type(error).__name__
+        print(name, layout, shown(made))
+
 for name, function in FUNCTIONS.items():
     for shape in ((0,), (0, 3), (3, 0), (2, 0, 3), (0, 0)):
         for _ in range(3):

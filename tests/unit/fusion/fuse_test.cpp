@@ -1,3 +1,4 @@
+#include "fusion/layout.h"
 #include "fusion/loops.h"
 #include "run_program.h"
 
@@ -82,6 +83,11 @@ TEST_CASE("a pad has more rows than what it reads, a slice fewer") {
     b.output(pads ? b.pad(normal, 1, 0, 2, 0.25) : b.slice(normal, 1, 0, 3, 1));
     check(b);
   }
+}
+
+TEST_CASE("strides reach no element where a size is 0") {
+  CHECK(elements_reached({SymExpr(2), SymExpr(3)}, {SymExpr(6), SymExpr(1)}) == SymExpr(9));
+  CHECK(elements_reached({SymExpr(0), SymExpr(3)}, {SymExpr(6), SymExpr(1)}) == SymExpr(0));
 }
 
 TEST_CASE("views become index expressions") {
