@@ -54,8 +54,10 @@ std::vector<std::int32_t> statistics_of_torch(const KernelBundle& bundle) {
   return inputs;
 }
 
-/// The inputs of which memory that stays between runs may be made.
-std::vector<std::uint32_t> prepared_inputs(const KernelBundle& bundle) {
+/// The inputs of which memory that stays between runs may be made. Of what each run writes each run
+/// would make it anew, having looked whether it still holds.
+std::vector<std::uint32_t> prepared_inputs(const KernelBundle& bundle,
+                                           std::span<const std::int32_t> written) {
   std::vector<bool> found(bundle.interface.inputs.size());
   const auto memory = [&](BufferId id) -> const Buffer& {
     while (bundle.buffers[id].kind == Buffer::Kind::view) id = bundle.buffers[id].base;
@@ -76,6 +78,7 @@ std::vector<std::uint32_t> prepared_inputs(const KernelBundle& bundle) {
       if (prepares) std::ranges::for_each(kernel->buffers, note);
     }
   }
+  for (const std::int32_t input : written) found[static_cast<std::size_t>(input)] = false;
   std::vector<std::uint32_t> inputs;
   for (std::size_t i = 0; i < found.size(); ++i) {
     if (found[i]) inputs.push_back(static_cast<std::uint32_t>(i));
@@ -189,7 +192,8 @@ Result<std::unique_ptr<BundleExecutor>> BundleExecutor::create(
   if (auto laid_out = made->lay_out(interface); !laid_out) return tl::unexpected(laid_out.error());
   made->arguments_.resize(interface.inputs.size());
   made->prepared_at_.assign(interface.inputs.size(), -1);
-  for (const std::uint32_t input : prepared_inputs(bundle)) {
+  made->find_written(bundle);
+  for (const std::uint32_t input : prepared_inputs(bundle, made->written_)) {
     made->prepared_at_[input] = static_cast<std::int32_t>(made->prepared_.size());
     made->prepared_.emplace_back().input = input;
   }
@@ -202,7 +206,6 @@ Result<std::unique_ptr<BundleExecutor>> BundleExecutor::create(
     return std::holds_alternative<FallbackCall>(step);
   });
   made->keeps_generator_ = may_fail_behind_draw(bundle);
-  made->find_written(bundle);
   made->keeps_inputs_ = calls_torch && !made->written_.empty();
   if (runner == nullptr && (made->keeps_generator_ || made->keeps_inputs_))
     made->fallback_.set_begin([own = made.get()] { return own->keep_written(); });
