@@ -197,7 +197,23 @@ class Search {
       left.push_back(rest + coefficient * *worst);
     if (!rises && atom->kind == Kind::mod && bounds(atom->operands[1], inquiry_, 0).lower > 0)
       left.push_back(rest + coefficient * (atom->operands[1] - 1));
+    if (!rises && assumes_ && atom->kind == Kind::floordiv)
+      add_assumed(*atom, coefficient, rest, left);
     return left;
+  }
+
+  /// The same for a quotient i // d of an index that is assumed to be at most n: it is at most
+  /// n // d, which for n = 2*m - 1 says more than that twice the quotient is at most n.
+  void add_assumed(const SymAtom& atom, const SymExpr& coefficient, const SymExpr& rest,
+                   std::vector<SymExpr>& left) {
+    const std::string_view index = atom.operands[0].symbol_name();
+    if (index.empty() || bounds(atom.operands[1], inquiry_, 0).lower <= 0) return;
+    for (const RangeFacts::Taken& taken : inquiry_.facts().assumptions_on(index)) {
+      const SymTerm& term = taken.assumption->terms()[taken.term];
+      const SymExpr most = *taken.assumption + atom.operands[0];
+      if (term.coefficient != -1 || term.atoms.size() != 1 || !is_small(most)) continue;
+      left.push_back(rest + coefficient * simplify(floordiv(most, atom.operands[1]), inquiry_));
+    }
   }
 
   /// The same for a division `atom` = x // (c*d) beside another one, y // c, where x - y is a

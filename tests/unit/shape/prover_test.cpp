@@ -132,6 +132,18 @@ TEST_CASE("a quotient of an index is bounded by what bounds the index, whatever 
   CHECK(inside(facts));
 }
 
+TEST_CASE("a quotient of an index is below that of what a mask keeps the index below") {
+  RangeFacts facts;
+  facts.set("n", {SymExpr(2), std::nullopt});
+  facts.set_index("i", 4);
+  facts.set_index("j", SymExpr::symbol("n"));
+  const SymExpr last = *parse_sym_expr("4*(n // 2) - 1 - (n // 2)*i - j // 2");
+  CHECK_FALSE(is_nonnegative(last, facts));
+  facts.assume(*parse_sym_expr("2*(n // 2) - 1 - j"));
+  CHECK(is_nonnegative(last, facts));
+  CHECK_FALSE(is_nonnegative(last - 1, facts));
+}
+
 TEST_CASE("a rest is below its divisor, whatever that is at most") {
   RangeFacts facts;
   facts.set("n", {SymExpr(2), SymExpr(100)});
