@@ -48,6 +48,9 @@ class Sizes {
   // -- numbers
   /// True for a number that changes from call to call, and for what is computed of one.
   bool is_followed(Operand number);
+  /// The number at this source, or those in the tuple there, will change: it is followed from the
+  /// first recording on.
+  void expect_change(SourceId numbers) { changing_.insert(numbers); }
   bool is_computed(Operand operand) const;
   /// True for a number that is an element of a tensor, or a size that elements decide, or computed
   /// of one.
@@ -87,6 +90,7 @@ class Sizes {
   std::unordered_map<SourceId, SymExpr> expressions_;  ///< of numbers made of sizes
   std::unordered_set<SourceId>
       of_elements_;  ///< numbers that are elements of tensors, or computed of such
+  std::unordered_set<SourceId> changing_;                         ///< what expect_change() told of
   std::unordered_map<SourceId, python::PyRef> followed_numbers_;  ///< that are no sizes of tensors
 };
 

@@ -168,10 +168,23 @@ bool makes_first_item(Walk& walk, Operand dict, Operand key) {
 
 }  // namespace
 
+namespace {
+
+/// What schedulers of learning rates write after each step: they leave the first rate beside it.
+void note_scheduled(Walk& walk, PyObject* dict, PyObject* key, Shadow value) {
+  if (!value.is(Shadow::Kind::sourced) || !PyUnicode_CheckExact(key)) return;
+  const std::string name = python::text_of(key);
+  if (name != "lr" && name != "momentum" && name != "betas") return;
+  if (PyDict_GetItemString(dict, "initial_lr") != nullptr) walk.sizes.expect_change(value.source());
+}
+
+}  // namespace
+
 bool dict_get_item(Walk& walk, FrameShadow& f, Operand dict, Operand key, int pops) {
   if (makes_first_item(walk, dict, key)) return gives(f, pops, {});
   const auto item = known_item(walk, dict, key);
   if (!item) return false;
+  note_scheduled(walk, dict.object, key.object, item->shadow);
   return item->value != nullptr ? gives(f, pops, item->shadow)
                                 : lacks_item(walk, f, dict, key, pops);
 }

@@ -45,7 +45,7 @@ bool Sizes::is_computed(Operand operand) const {
 bool Sizes::is_followed(Operand number) {
   if (!number.shadow.is(Shadow::Kind::sourced)) return false;
   if (is_element(number.shadow.index)) return plain_number(number.object).has_value();
-  if (changed_ == nullptr && !walk_.recorder.sizes().any()) return false;
+  if (changed_ == nullptr && changing_.empty() && !walk_.recorder.sizes().any()) return false;
   if (!plain_number(number.object)) return false;
   const SourceKind kind = walk_.recorder.guards().source_kind(number.shadow.index);
   if (kind == SourceKind::computed) return true;
@@ -57,8 +57,12 @@ bool Sizes::is_followed(Operand number) {
                          .type.sizes[static_cast<std::size_t>(step.index)]
                          .is_constant();
   }
-  return changed_ != nullptr && !is_size(kind) &&
-         changed_->contains(walk_.recorder.guards().text(number.shadow.index));
+  if (is_size(kind)) return false;
+  const SourceStep& own = walk_.recorder.graph().interface.sources[number.shadow.index];
+  return changing_.contains(number.shadow.index) ||
+         (kind == SourceKind::item && changing_.contains(own.base)) ||
+         (changed_ != nullptr &&
+          changed_->contains(walk_.recorder.guards().text(number.shadow.index)));
 }
 
 bool Sizes::is_element(SourceId number) const {
