@@ -166,10 +166,6 @@ bool makes_first_item(Walk& walk, Operand dict, Operand key) {
   return !has;
 }
 
-}  // namespace
-
-namespace {
-
 /// What schedulers of learning rates write after each step: they leave the first rate beside it.
 void note_scheduled(Walk& walk, PyObject* dict, PyObject* key, Shadow value) {
   if (!value.is(Shadow::Kind::sourced) || !PyUnicode_CheckExact(key)) return;
