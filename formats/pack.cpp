@@ -185,6 +185,7 @@ Result<DocumentReader> open_documents(const std::string& path, const std::string
 }
 
 bool is_pack(const std::string& path) {
+  if (InputFile::is_read_once(path)) return false;
   auto file = InputFile::open(path);
   if (!file || !file->starts_with(kArchiveStart)) return false;
   auto pack = ArchiveReader::open(*file, path);
@@ -192,6 +193,7 @@ bool is_pack(const std::string& path) {
 }
 
 Result<std::optional<std::string>> read_member(const std::string& path, std::string_view name) {
+  if (InputFile::is_read_once(path)) return std::optional<std::string>();
   auto file = InputFile::open(path);
   if (!file) return tl::unexpected(std::move(file.error()));
   if (!file->starts_with(kArchiveStart)) return std::optional<std::string>();

@@ -45,6 +45,11 @@ Result<InputFile> InputFile::open(const std::string& path) {
   return InputFile(path, std::shared_ptr<const int>(new int(number), close_it));
 }
 
+bool InputFile::is_read_once(const std::string& path) {
+  struct stat facts {};
+  return stat(path.c_str(), &facts) == 0 && !S_ISREG(facts.st_mode) && !S_ISDIR(facts.st_mode);
+}
+
 bool InputFile::starts_with(std::string_view bytes) const {
   struct stat facts {};
   if (fstat(*descriptor_, &facts) != 0 || !S_ISREG(facts.st_mode)) return false;

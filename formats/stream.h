@@ -24,6 +24,9 @@ class InputFile {
  public:
   /// Opens `path`; "-" is standard input. PS0102 when it cannot be opened.
   static Result<InputFile> open(const std::string& path);
+  /// True for a pipe, a socket or a terminal. Who opens one to look at it takes from its writer the
+  /// reader that it waited for: what is written then is lost, and the next to open it waits.
+  static bool is_read_once(const std::string& path);
 
   int descriptor() const { return *descriptor_; }
   /// Whether the file starts with `bytes`. Of a file that cannot be read twice nobody knows: false.

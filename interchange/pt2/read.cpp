@@ -218,7 +218,7 @@ Result<CallSignature> read_signature(const Field& program) {
 }
 
 bool is_pt2(const std::string& path) {
-  if (path.empty() || path == "-") return false;
+  if (path.empty() || path == "-" || formats::InputFile::is_read_once(path)) return false;
   auto file = formats::InputFile::open(path);
   if (!file || !file->starts_with(formats::kArchiveStart)) return false;
   auto archive = ArchiveReader::open(*file, path);

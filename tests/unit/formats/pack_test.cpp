@@ -3,12 +3,16 @@
 #include "formats/pack.h"
 
 #include <doctest/doctest.h>
+#include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <cstdint>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <future>
 #include <sstream>
 #include <string>
 #include <string_view>
@@ -113,4 +117,22 @@ TEST_CASE("an entry that says too much is not opened") {
   const std::string path = pack_that_says(folder, 2 * kFreeInflation);
   REQUIRE(std::filesystem::file_size(path) * kMaxInflation < kFreeInflation);
   CHECK(error_of(folder, path).code == Code::PS0208);
+}
+
+TEST_CASE("a pipe is opened by its reader alone") {
+  const Folder folder;
+  const std::string pipe = folder.path + "/pipe";
+  REQUIRE(mkfifo(pipe.c_str(), 0600) == 0);
+  CHECK(InputFile::is_read_once(pipe));
+  CHECK_FALSE(InputFile::is_read_once("/"));
+  // Nobody writes: who opened it would wait for ever.
+  auto looked = std::async(std::launch::async, [&] {
+    const auto member = read_member(pipe, "any");
+    return member && !*member && !is_pack(pipe);
+  });
+  const bool done = looked.wait_for(std::chrono::seconds(20)) == std::future_status::ready;
+  CHECK(done);
+  while (looked.wait_for(std::chrono::milliseconds(20)) != std::future_status::ready)
+    close(open(pipe.c_str(), O_WRONLY | O_NONBLOCK));  // lets it go
+  CHECK(looked.get());
 }
