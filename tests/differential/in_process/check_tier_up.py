@@ -333,10 +333,14 @@ def check(tool, name, folder):
 def main():
     failed = 0
     for name in sys.argv[2:] or PROGRAMS:
-        with tempfile.TemporaryDirectory() as folder:
-            if wrong := check(sys.argv[1], name, folder):
-                failed += 1
-                print(f"FAILED {name}: {wrong}")
+        for _ in range(3):  # times decide, and what else the machine does may have disturbed them
+            with tempfile.TemporaryDirectory() as folder:
+                wrong = check(sys.argv[1], name, folder)
+            if not wrong:
+                break
+        if wrong:
+            failed += 1
+            print(f"FAILED {name}: {wrong}")
     print(f"{len(sys.argv[2:] or PROGRAMS) - failed} passed, {failed} failed")
     return 1 if failed else 0
 
