@@ -71,7 +71,7 @@ PyRef node_behind(PyObject* use) {
   return object;
 }
 
-/// How many hold what a weak pointer leads to, by the block behind it: its vtable, then the number.
+/// How many hold what a weak pointer leads to, by what counts them: its vtable, then the number.
 std::uint32_t users(const std::uint64_t* block) {
   return static_cast<std::uint32_t>(block[1]);
 }
@@ -86,25 +86,28 @@ PyRef new_leaf() {
   return leaf;
 }
 
-/// The pointer's two words follow when the leaf is first used.
+/// The words of the pointer follow when the leaf is first used.
 bool PlainLeaves::find_node_words(PyObject* leaf) {
   const Words before = words_at(bridge_.gradient_record(leaf));
   PyRef use = use_of(leaf);
   if (!use) return false;
   const Words after = words_at(bridge_.gradient_record(leaf));
   const std::vector<int> set = words_set(before, after);
-  if (set.size() != 2 || set[1] != set[0] + 1) return false;
-  const auto* node = reinterpret_cast<const std::uint64_t*>(after[set[0]]);
-  const auto* block = reinterpret_cast<const std::uint64_t*>(after[set[1]]);
+  const bool apart = set.size() == 2 && set[1] == set[0] + 1;
+  if (!apart && set.size() != 1) return false;
+  const auto* node = reinterpret_cast<const std::uint64_t*>(after[set.front()]);
+  const auto* block = reinterpret_cast<const std::uint64_t*>(after[set.back()]);
   // Made with the block, in one piece of memory.
-  if (node != block + 2 || users(block) == 0) return false;
-  node_word_ = set[0];
+  const std::size_t in_front = apart ? 2 : 0;
+  if (node != block + in_front || users(block) == 0) return false;
+  node_word_ = set.front();
+  users_word_ = set.back();
   PyRef shown = node_behind(use.get());
   for (const char* hook : {"register_prehook", "register_hook"}) {
-    const Words unhooked = words_at(node, 2);
+    const Words unhooked = words_at(node, in_front);
     if (!shown || !PyRef::steal(PyObject_CallMethod(shown.get(), hook, "O", no_hook())))
       return false;
-    const std::vector<int> hooked = words_set(unhooked, words_at(node, 2));
+    const std::vector<int> hooked = words_set(unhooked, words_at(node, in_front));
     if (hooked.empty()) return false;
     node_hook_words_.insert(node_hook_words_.end(), hooked.begin(), hooked.end());
   }
@@ -160,7 +163,7 @@ bool PlainLeaves::holds(PyObject* tensor) const {
   const std::uint64_t* record = bridge_.gradient_record(tensor);
   if (any_set(record, hook_words_)) return false;
   const auto* node = reinterpret_cast<const std::uint64_t*>(record[node_word_]);
-  const auto* block = reinterpret_cast<const std::uint64_t*>(record[node_word_ + 1]);
+  const auto* block = reinterpret_cast<const std::uint64_t*>(record[users_word_]);
   return block == nullptr || users(block) == 0 || !any_set(node, node_hook_words_);
 }
 

@@ -33,9 +33,9 @@ class PlainLeaves {
   bool works() const;
 
   const TensorBridge& bridge_;
-  /// Words of a tensor's record of gradients: the weak pointer to the node, which is its address
-  /// and behind that the block that counts its users.
-  int node_word_ = -1;
+  /// Words of a tensor's record of gradients: the weak pointer to the node, and what counts the
+  /// users of that (the same word where the node does).
+  int node_word_ = -1, users_word_ = -1;
   std::vector<int> hook_words_;       ///< of that record: not null once it had a hook
   std::vector<int> node_hook_words_;  ///< the same, of the node
 };
