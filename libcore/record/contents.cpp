@@ -269,32 +269,31 @@ Shadow Objects::value_of_tensor(ObjectId id, Operand tensor, PyObject* value) {
   return found;
 }
 
-namespace {
-
-/// A class that is found by its identity, as nearly all are.
-bool is_class_key(PyObject* key) {
-  return PyType_Check(key) && Py_TYPE(key)->tp_hash == PyType_Type.tp_hash &&
-         Py_TYPE(key)->tp_richcompare == PyType_Type.tp_richcompare;
+bool is_found_by_identity(PyObject* key) {
+  const bool kind = PyType_Check(key) || PyFunction_Check(key);
+  const PyTypeObject& plain = PyType_Check(key) ? PyType_Type : PyFunction_Type;
+  return kind && Py_TYPE(key)->tp_hash == plain.tp_hash &&
+         Py_TYPE(key)->tp_richcompare == plain.tp_richcompare;
 }
 
-}  // namespace
-
-/// What an older dict has for a key that documents cannot hold. A class is looked up again; for
-/// anything else a guard holds for this state of the dict alone, so that the value must be one that
-/// does not change either.
+/// What an older dict has for a key that documents cannot hold. A class or function is looked up
+/// again; for anything else a guard holds for this state of the dict alone, so that the value must
+/// be one that does not change either.
 Shadow Objects::value_of_object(const ObjectShadow& dict, PyObject* key, PyObject* value) {
   const SourceId source = dict.origin.source();
   if (value == nullptr && PyType_Check(key)) {
     walk_.facts.add_guard(GuardKind::lacks_key, source, python::qualified_name(key), key);
     return Shadow::null();
   }
-  if (value != nullptr && source != kNoSource && is_class_key(key)) {
+  if (value != nullptr && source != kNoSource && is_found_by_identity(key)) {
     const std::int64_t live = walk_.recorder.guards().live(key);
-    SourceStep step{SourceKind::dict_item,
-                    source,
-                    {},
-                    live + 1,
-                    "<class " + python::qualified_name(key) + ", " + std::to_string(live) + ">"};
+    const std::string_view kind = PyType_Check(key) ? "<class " : "<function ";
+    SourceStep step{
+        SourceKind::dict_item,
+        source,
+        {},
+        live + 1,
+        std::string(kind) + python::qualified_name(key) + ", " + std::to_string(live) + ">"};
     return Shadow::sourced(walk_.recorder.guards().source(std::move(step)));
   }
   if (value != nullptr && !is_known_by_identity(value) && !python::is_immutable_literal(value))

@@ -14,6 +14,9 @@ namespace penstock::record {
 
 class Walk;
 
+/// True for a class or function that a dict finds by its identity, as nearly all are.
+bool is_found_by_identity(PyObject* key);
+
 /// What is in the objects that the segment made, looked into or wrote (contents.cpp).
 class Objects {
  public:

@@ -231,7 +231,7 @@ bool dict_contains(Walk& walk, FrameShadow& f, Operand dict, Operand key, int po
   if (source != kNoSource && value != nullptr && known.is(Shadow::Kind::sourced)) {
     if (auto literal = literal_of(key.object)) {
       walk.facts.add_guard(GuardKind::has_key, source, *literal);
-    } else if (PyType_Check(key.object)) {
+    } else if (is_found_by_identity(key.object)) {
       walk.facts.add_guard(GuardKind::has_key, source, python::qualified_name(key.object),
                            key.object);
     }

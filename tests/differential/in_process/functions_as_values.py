@@ -98,3 +98,32 @@ with torch.no_grad():
     for _ in range(3):
         made, count = refers_to_itself(X)
         print(made, count(4), count.__closure__[0].cell_contents is count)
+
+
+# Functions as keys: found by their identity, in dicts that change and by functions that change places.
+def twice(x):
+    return x * 2
+
+
+def thrice(x):
+    return x * 3
+
+
+SCALES = {twice: 2.0, thrice: [3.0]}
+
+
+def scaled(x, f):
+    if f not in SCALES:
+        return x
+    scale = SCALES[f]
+    return x * (scale if isinstance(scale, float) else scale[0])
+
+
+for round_ in range(4):
+    for f in (twice, thrice, scaled):
+        print(f.__name__, scaled(torch.ones(3), f).tolist())
+    if round_ == 1:
+        SCALES[thrice] = [4.0]
+    if round_ == 2:
+        del SCALES[twice]
+        SCALES[scaled] = 5.0
