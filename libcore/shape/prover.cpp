@@ -21,6 +21,7 @@
 // the first over the terms that d divides, the second for common factors g of d and the terms.
 #include "shape/inquiry.h"
 #include "shape/saturating.h"
+#include "shape/terms.h"
 
 #include <algorithm>
 #include <numeric>
@@ -42,11 +43,6 @@ bool infinite(std::int64_t bound) {
 
 SymExpr simplify(const SymExpr& expression, Inquiry& inquiry);
 
-SymExpr from_term(const SymTerm& term) {
-  if (term.coefficient == 0) return 0;
-  return term.atoms.empty() ? SymExpr(term.coefficient) : make_expression(0, {term});
-}
-
 /// An atom's bounds as expressions, for elimination.
 SymRange symbolic_range(const SymAtom& atom, Inquiry& inquiry) {
   if (atom.kind == Kind::symbol) return inquiry.facts().of(atom.text);
@@ -66,8 +62,6 @@ SymRange symbolic_range(const SymAtom& atom, Inquiry& inquiry) {
   }
   return range;
 }
-
-std::optional<SymTerm> divide_term(const SymTerm& term, const SymTerm& divisor);
 
 /// expression = coefficient * atom + rest; of a power the rest of it stands in the coefficient.
 struct Factored {
@@ -309,21 +303,6 @@ bool nonnegative(const SymExpr& expression, Inquiry& inquiry) {
 
 bool below(const SymExpr& a, const SymExpr& b, Inquiry& inquiry) {
   return nonnegative(b - a - SymExpr(1), inquiry);
-}
-
-/// term / divisor, when it goes without a remainder.
-std::optional<SymTerm> divide_term(const SymTerm& term, const SymTerm& divisor) {
-  if (term.coefficient % divisor.coefficient != 0) return std::nullopt;
-  SymTerm quotient{term.coefficient / divisor.coefficient, {}};
-  auto next = divisor.atoms.begin();
-  for (const AtomRef& atom : term.atoms) {  // both sorted by text
-    if (next != divisor.atoms.end() && (*next)->text == atom->text)
-      ++next;
-    else
-      quotient.atoms.push_back(atom);
-  }
-  if (next != divisor.atoms.end()) return std::nullopt;
-  return quotient;
 }
 
 SymTerm common_factor(const SymTerm& a, const SymTerm& b) {

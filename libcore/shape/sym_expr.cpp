@@ -2,11 +2,11 @@
 
 #include <algorithm>
 #include <cctype>
-#include <iterator>
 #include <limits>
 #include <numeric>
 
 #include "shape/saturating.h"
+#include "shape/terms.h"
 
 namespace penstock {
 
@@ -326,24 +326,15 @@ SymExpr canonical_quotient(const SymExpr& a, std::int64_t d) {
   return function(Kind::floordiv, a, d);
 }
 
-bool by_text(const AtomRef& one, const AtomRef& other) {
-  return one->text < other->text;
-}
-
 /// The terms of `a` that the product `divisor`, one term, divides, as a quotient; and the rest.
 std::pair<SymExpr, SymExpr> split_by_product(const SymExpr& a, const SymTerm& divisor) {
   SymExpr quotient;
   std::vector<SymTerm> rest;
   for (const SymTerm& term : a.terms()) {
-    const bool divides = term.coefficient % divisor.coefficient == 0 &&
-                         std::ranges::includes(term.atoms, divisor.atoms, by_text);
-    if (!divides) {
+    if (const auto part = divide_term(term, divisor))
+      quotient += from_term(*part);
+    else
       rest.push_back(term);
-      continue;
-    }
-    SymTerm part{term.coefficient / divisor.coefficient, {}};
-    std::ranges::set_difference(term.atoms, divisor.atoms, std::back_inserter(part.atoms), by_text);
-    quotient += part.atoms.empty() ? SymExpr(part.coefficient) : one_term(part);
   }
   return {quotient, make_expression(a.constant_term(), std::move(rest))};
 }
