@@ -1,18 +1,20 @@
+#include <fcntl.h>
 #include <lld/Common/Driver.h>
 #include <llvm/ADT/ArrayRef.h>
 #include <llvm/Support/raw_ostream.h>
+#include <poll.h>
+#include <sys/eventfd.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
 #include <fmt/format.h>
 
 #include <cerrno>
-#include <cstdio>
-#include <cstdlib>
+#include <csignal>
 #include <cstring>
-#include <fstream>
+#include <memory>
 #include <mutex>
-#include <sstream>
+#include <thread>
 
 #include "codegen/compile.h"
 
@@ -47,40 +49,60 @@ class MemoryFile {
   bool complete_ = false;
 };
 
-/// A directory of our own for the linker's output, which it writes beside and renames; gone at the
-/// end.
-class OutputFolder {
+/// A pipe as the linker's output. To a regular file LLVM writes by way of a temporary one, for
+/// whose sake it puts handlers of its own in front of the process's for some twenty signals, and
+/// leaves them there: a program's handler of SIGUSR1 would never run again. What is not regular it
+/// makes in memory and writes at once; a thread takes it from here, as a pipe holds less.
+class OutputPipe {
  public:
-  OutputFolder() {
-    const char* places[] = {"/dev/shm", std::getenv("TMPDIR"), "/tmp"};
-    for (const char* place : places) {
-      if (place == nullptr) continue;
-      path_ = std::string(place) + "/penstock-link-XXXXXX";
-      if (mkdtemp(path_.data()) != nullptr) return;
+  OutputPipe() : written_(eventfd(0, EFD_CLOEXEC)) {
+    if (written_ < 0 || pipe2(ends_, O_CLOEXEC) != 0) return;
+    sigset_t all, before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_BLOCK, &all, &before);  // signals are for the program's threads
+    reader_ = std::thread([this] { read_all(); });
+    pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  }
+  OutputPipe(const OutputPipe&) = delete;
+  OutputPipe& operator=(const OutputPipe&) = delete;
+  ~OutputPipe() {
+    finish();
+    for (int descriptor : {written_, ends_[0], ends_[1]}) {
+      if (descriptor >= 0) close(descriptor);
     }
-    path_.clear();
   }
-  OutputFolder(const OutputFolder&) = delete;
-  OutputFolder& operator=(const OutputFolder&) = delete;
-  ~OutputFolder() {
-    if (path_.empty()) return;
-    unlink(file().c_str());
-    rmdir(path_.c_str());
+  bool exists() const { return ends_[0] >= 0; }
+  std::string path() const { return "/proc/self/fd/" + std::to_string(ends_[1]); }
+  /// What was written, by a writer that has returned.
+  std::string take() {
+    finish();
+    return std::move(bytes_);
   }
-  bool exists() const { return !path_.empty(); }
-  std::string file() const { return path_ + "/kernels.so"; }
 
  private:
-  std::string path_;
-};
+  void finish() {
+    if (!reader_.joinable()) return;
+    eventfd_write(written_, 1);
+    reader_.join();
+  }
+  /// No end of file tells that all is there: a child that was forked meanwhile has the other end
+  /// too.
+  void read_all() {
+    pollfd sources[] = {{ends_[0], POLLIN, 0}, {written_, POLLIN, 0}};
+    char chunk[1 << 16];
+    while (poll(sources, 2, -1) > 0) {
+      if ((sources[0].revents & POLLIN) == 0) return;
+      ssize_t count = read(ends_[0], chunk, sizeof chunk);
+      if (count <= 0) return;
+      bytes_.append(chunk, static_cast<std::size_t>(count));
+    }
+  }
 
-Result<std::string> read_file(const std::string& path) {
-  std::ifstream stream(path, std::ios::binary);
-  std::ostringstream bytes;
-  bytes << stream.rdbuf();
-  if (!stream || bytes.str().empty()) return failure(Code::PS0704, "the linker wrote nothing");
-  return std::move(bytes).str();
-}
+  int written_;
+  int ends_[2] = {-1, -1};
+  std::string bytes_;
+  std::thread reader_;
+};
 
 }  // namespace
 
@@ -95,14 +117,14 @@ Result<std::string> link_shared_object(const std::vector<std::string>& objects) 
                                                std::strerror(errno)));
     }
   }
-  OutputFolder folder;
-  if (!folder.exists()) {
-    return failure(Code::PS0103, "no temporary directory can be made in /dev/shm, $TMPDIR or /tmp");
+  OutputPipe output;
+  if (!output.exists()) {
+    return failure(Code::PS0103, fmt::format("no pipe can be made: {}", std::strerror(errno)));
   }
   std::vector<std::string> arguments = {"ld.lld", "-shared", "--hash-style=gnu", "--no-undefined",
                                         "-znoexecstack", "-znow", "--build-id=none",
                                         // Its threads would stay, and be missed in a forked child.
-                                        "--threads=1", "-o", folder.file()};
+                                        "--threads=1", "-o", output.path()};
   for (const auto& file : files) arguments.push_back(file->path());
   std::vector<const char*> pointers;
   for (const std::string& argument : arguments) pointers.push_back(argument.c_str());
@@ -111,7 +133,9 @@ Result<std::string> link_shared_object(const std::vector<std::string>& objects) 
   std::lock_guard lock(one_at_a_time);
   lld::Result result = lld::lldMain(pointers, stream, stream, {{lld::Gnu, &lld::elf::link}});
   if (result.retCode != 0) return failure(Code::PS0704, "lld: " + stream.str());
-  return read_file(folder.file());
+  std::string bytes = output.take();
+  if (bytes.empty()) return failure(Code::PS0704, "the linker wrote nothing");
+  return bytes;
 }
 
 }  // namespace penstock::codegen
