@@ -12,7 +12,8 @@
 //    that is why `a + 1` is add.Tensor, and `a < 1` is lt.Scalar;
 //  - NumPy's names are taken for some keywords (axis for dim, keepdims for keepdim), and the first
 //    parameter of a function is called `input`;
-//  - when the only positional parameter is a list of integers, it takes all positional numbers.
+//  - when the only positional parameter is a list of integers, it takes all positional numbers;
+//  - a flag that no schema has says which of two ops is meant (as_tuple of nonzero).
 // The overload's result tensors ("out") are separate schemas for the dispatcher, one optional
 // keyword for Python: they are considered exactly when `out` is given.
 
@@ -123,12 +124,34 @@ bool is_called(const Parameter& p, std::size_t position, const std::string& keyw
   return p.name == "other" && keyword == "x2";
 }
 
-/// Parameters that Python has and the schema has not, at the value that changes nothing.
-bool is_without_effect(const NamedArgument& keyword) {
+/// A keyword of Python's that no schema has: where it is true, the other op is called.
+struct Flag {
+  std::string_view op, name, other;
+};
+constexpr Flag kFlags[] = {{"nonzero", "as_tuple", "nonzero_numpy"}};
+
+/// The op that is called as `name`: the flag among the keywords may say that it is another one.
+std::string op_called(const std::string& name, const std::vector<NamedArgument>& keywords) {
+  for (const Flag& flag : kFlags) {
+    if (flag.op != name) continue;
+    for (const NamedArgument& keyword : keywords) {
+      const bool* value = keyword.value.as<bool>();
+      if (keyword.name == flag.name && value != nullptr && *value) return std::string(flag.other);
+    }
+  }
+  return name;
+}
+
+/// Parameters that Python has and the schema has not, at the value that changes nothing, or that
+/// has chosen this op.
+bool is_without_effect(const Schema& schema, const NamedArgument& keyword) {
   if (keyword.name == "out") return keyword.value.is_none();
-  if (keyword.name != "requires_grad") return false;
-  auto* value = keyword.value.as<bool>();
-  return value != nullptr && !*value;
+  const bool* value = keyword.value.as<bool>();
+  if (value == nullptr) return false;
+  if (keyword.name == "requires_grad") return !*value;
+  return std::ranges::any_of(kFlags, [&](const Flag& flag) {
+    return flag.name == keyword.name && schema.name == (*value ? flag.other : flag.op);
+  });
 }
 
 struct Binding {
@@ -192,7 +215,7 @@ bool bind_keywords(const Schema& schema, const std::vector<NamedArgument>& keywo
       binding.values[i] = &keyword.value;
       found = true;
     }
-    if (!found && !is_without_effect(keyword)) return false;
+    if (!found && !is_without_effect(schema, keyword)) return false;
   }
   return true;
 }
@@ -232,7 +255,7 @@ std::optional<ResolvedCall> resolve_overload(SchemaTable& table, const std::stri
                                              const std::vector<NamedArgument>& keywords,
                                              bool method) {
   const bool out = gives_out(keywords);
-  for (const Schema& schema : table.overloads(name)) {
+  for (const Schema& schema : table.overloads(op_called(name, keywords))) {
     if (schema.has_out() != out) continue;
     if (auto call = bind(schema, positional, keywords, method)) return call;
   }

@@ -19,6 +19,12 @@ def not_zero(x, bound):
     return (x > bound).nonzero() + 1, torch.nonzero(x > bound, as_tuple=True), torch.argwhere(x > bound)
 
 
+def by_column(x, bound):
+    row, column = (x > bound).nonzero(as_tuple=True)
+    alone, = torch.nonzero(input=x[0, 0] > bound, as_tuple=True)
+    return x[row, column] * 2, row + column, alone + 1, (x > bound).nonzero(as_tuple=False) + 1
+
+
 def masked(x, bound):
     return x[x > bound] + 1, x[:, (x > bound)[0]], x.masked_select(x > bound)
 
@@ -84,8 +90,8 @@ def shapes(result):
     return [shapes(one) for one in result] if isinstance(result, (tuple, list)) else result
 
 
-for function in (positions, rows, not_zero, masked, distinct, counted, classes, told_classes, repeated, cut, narrowed,
-                 narrowed_and_used, narrowed_and_written, packed, solved):
+for function in (positions, rows, not_zero, by_column, masked, distinct, counted, classes, told_classes, repeated, cut,
+                 narrowed, narrowed_and_used, narrowed_and_written, packed, solved):
     for seed, bound in ((0, -0.3), (0, -0.3), (1, -0.3), (2, 0.4), (2, 0.4), (2, 9.0), (2, -9.0), (1, 0.4), (0, -0.3)):
         torch.manual_seed(seed)
         given = torch.randn(4, 4), torch.tensor(bound)
