@@ -1,8 +1,9 @@
-// Gradients that the graph itself asks for, by backward().
+// Gradients that the graph itself asks for, by backward() or torch.autograd.grad.
 //
 // The values that gradients are asked for are the leaves: a walk back from what backward() was
 // called on (reverse_walk.h) ends at them, whatever made them. The nodes that it adds stand where
-// the call stood; behind it they are nodes like others.
+// the call stood; behind it they are nodes like others, which a later call differentiates where
+// this one creates a graph.
 #include <algorithm>
 #include <deque>
 #include <utility>
@@ -60,28 +61,55 @@ class Expansion {
     return values;
   }
 
+  static bool is_set(const Node& node, std::string_view flag) {
+    const Argument* argument = find_argument(node, flag);
+    const bool* truth = argument == nullptr ? nullptr : argument->as<bool>();
+    return truth != nullptr && *truth;
+  }
+
   void expand(const Node& call) {
     const std::vector<ValueId> of = values_of(call, ops::kGradientOf),
-                               leaves = values_of(call, ops::kGradientWith);
-    if (of.size() != 1 || leaves.size() != call.results.size())
+                               leaves = values_of(call, ops::kGradientWith),
+                               given = values_of(call, ops::kGradientGiven);
+    if (of.empty() || leaves.size() != call.results.size() ||
+        (!given.empty() && given.size() != of.size()))
       return rewrite_.fail({Code::PS0606,
                             call.op + " has other arguments than it should",
                             {},
                             {},
                             {},
                             Severity::error});
-    ReverseWalk walk(rewrite_, depending_on(leaves, before_, rewrite_.graph()));
+    const std::size_t first = rewrite_.graph().nodes.size();
+    const std::vector<bool> tracked = depending_on(leaves, before_, rewrite_.graph());
+    ReverseWalk walk(rewrite_, tracked);
     for (const Node& node : before_) walk.note(node);
-    walk.add(of.front(), {of.front(), emit_full(rewrite_, rewrite_.type(of.front()), 1)});
+    for (std::size_t i = 0; i < of.size(); ++i)
+      walk.add(of[i],
+               {of[i], given.empty() ? emit_full(rewrite_, rewrite_.type(of[i]), 1) : given[i]});
+    // backward() goes no further than to leaves, whatever made them.
+    const bool goes_on = find_argument(call, ops::kGradientGiven) != nullptr;
     std::vector<bool> is_leaf(rewrite_.graph().values.size(), false);
     for (ValueId leaf : leaves) is_leaf[leaf] = true;
+    const auto is_end = [&](const Node& node) {
+      const auto is_one = [&](ValueId result) { return is_leaf[result]; };
+      return std::ranges::any_of(node.results, is_one) && !(goes_on && takes_any(node, tracked));
+    };
     for (auto node = before_.rbegin(); node != before_.rend() && !rewrite_.failed(); ++node) {
-      if (std::ranges::none_of(node->results, [&](ValueId result) { return is_leaf[result]; }))
-        walk.visit(*node);
+      if (!is_end(*node)) walk.visit(*node);
     }
     rewrite_.set_call(call.call);
     for (std::size_t i = 0; i < leaves.size() && !rewrite_.failed(); ++i)
       rewrite_.replace(call.results[i], gradient_of(walk, leaves[i]));
+    if (!is_set(call, ops::kGradientCreates)) return;
+    const std::vector<Node>& made = rewrite_.graph().nodes;
+    before_.insert(before_.end(), made.begin() + static_cast<std::ptrdiff_t>(first), made.end());
+  }
+
+  static bool takes_any(const Node& node, const std::vector<bool>& values) {
+    bool takes = false;
+    for (const NamedArgument& argument : node.args)
+      for_each_value(argument.value, [&](ValueId id) { takes = takes || values[id]; });
+    return takes;
   }
 
   /// A tensor of its own: what comes may be another leaf's as well.
@@ -93,7 +121,7 @@ class Expansion {
   }
 
   passes::Rewrite rewrite_;
-  std::deque<Node> before_;  ///< the program's own nodes so far: their places stay
+  std::deque<Node> before_;  ///< what later calls may go back over: the places stay
 };
 
 }  // namespace

@@ -27,6 +27,40 @@ namespace penstock::record {
 
 using python::PyRef;
 
+bool is_one_number(const TensorType& type) {
+  return type.device == "cpu" && is_floating(type.dtype) &&
+         std::ranges::all_of(type.sizes, [](const SymExpr& size) { return size.constant() == 1; });
+}
+
+std::string obstacle_to_going_back(const Walk& walk) {
+  const Graph& graph = walk.recorder.graph();
+  if (!walk.context.runs() || walk.context.for_backend()) return "the graph is asked for as it is";
+  if (walk.context.autocast()) return "ops are autocast";
+  if (walk.recorder.subgraphs.any() || !graph.subgraphs.empty())
+    return "the graph has control flow";
+  if (walk.recorder.checkpoints.any() ||
+      std::ranges::any_of(graph.calls, [](const Call& call) { return call.checkpoint >= 0; }))
+    return "the graph has activation checkpoints";
+  if (!torch::grad_enabled() || !torch::records_gradients_plainly())
+    return "somebody looks at what torch saves for gradients";
+  return {};
+}
+
+bool comes_from_outside(const Walk& walk) {
+  const torch::TensorBridge& bridge = walk.recorder.bridge();
+  return std::ranges::any_of(walk.recorder.input_objects, [&](const PyRef& input) {
+    return bridge.is_tensor(input.get()) && bridge.requires_grad(input.get()) &&
+           !bridge.is_gradient_leaf(input.get());
+  });
+}
+
+bool shares_memory(const Recorder& recorder, ValueId id) {
+  const std::int32_t storage = recorder.value(id).type.storage;
+  return storage >= 0 &&
+         std::ranges::count(recorder.graph().interface.inputs, storage,
+                            [](const Input& input) { return input.type.storage; }) > 1;
+}
+
 namespace {
 
 /// A tensor that gradients come to, and its `.grad` before.
@@ -50,44 +84,6 @@ bool asks_for_all_once(Walk& walk, const std::vector<Operand>& positional,
   return std::ranges::all_of(options, [&](Operand option) {
     return is_plain_option(option.object) && walk.facts.consume(option);
   });
-}
-
-bool is_one_number(const TensorType& type) {
-  return type.device == "cpu" && is_floating(type.dtype) &&
-         std::ranges::all_of(type.sizes, [](const SymExpr& size) { return size.constant() == 1; });
-}
-
-/// Why the graph is none that gradients are made within; empty: it is.
-std::string obstacle_in(const Walk& walk) {
-  const Graph& graph = walk.recorder.graph();
-  if (!walk.context.runs() || walk.context.for_backend()) return "the graph is asked for as it is";
-  if (walk.context.autocast()) return "ops are autocast";
-  if (walk.recorder.subgraphs.any() || !graph.subgraphs.empty())
-    return "the graph has control flow";
-  if (walk.recorder.checkpoints.any() ||
-      std::ranges::any_of(graph.calls, [](const Call& call) { return call.checkpoint >= 0; }))
-    return "the graph has activation checkpoints";
-  if (!torch::grad_enabled() || !torch::records_gradients_plainly())
-    return "somebody looks at what torch saves for gradients";
-  return {};
-}
-
-/// Whether another op of the program than those that are recorded here made an input through which
-/// gradients go.
-bool comes_from_outside(const Walk& walk) {
-  const torch::TensorBridge& bridge = walk.recorder.bridge();
-  return std::ranges::any_of(walk.recorder.input_objects, [&](const PyRef& input) {
-    return bridge.is_tensor(input.get()) && bridge.requires_grad(input.get()) &&
-           !bridge.is_gradient_leaf(input.get());
-  });
-}
-
-/// Whether another input lies in the same memory as input `id`: no guard tells those apart.
-bool shares_memory(const Recorder& recorder, ValueId id) {
-  const std::int32_t storage = recorder.value(id).type.storage;
-  return storage >= 0 &&
-         std::ranges::count(recorder.graph().interface.inputs, storage,
-                            [](const Input& input) { return input.type.storage; }) > 1;
 }
 
 /// The sources of the graph's inputs, by the object that is there.
@@ -223,7 +219,7 @@ std::optional<bool> model_backward(Walk& walk, FrameShadow& f, Operand function,
   if (!walk.recorder.bridge().is_plain_tensor(positional[0].object) ||
       !is_one_number(walk.recorder.value(of).type))
     return refuse();
-  if (std::string why = obstacle_in(walk); !why.empty()) return refuse(why);
+  if (std::string why = obstacle_to_going_back(walk); !why.empty()) return refuse(why);
   if (!asks_for_all_once(walk, positional, keywords)) return refuse();
   const RecordedOps recorded = recorded_ops(positional[0].object);
   if (recorded.leaves.empty() || !recorded.is_torchs || comes_from_outside(walk))

@@ -5,7 +5,7 @@ import copy
 import torch
 from torch import nn
 from torch.nn import functional as F
-from torch.optim import SGD, Adadelta, Adagrad, Adam, Adamax, AdamW, NAdam, RAdam, RMSprop, Rprop
+from torch.optim import ASGD, SGD, Adadelta, Adafactor, Adagrad, Adam, Adamax, AdamW, NAdam, RAdam, RMSprop, Rprop
 from torch.optim.lr_scheduler import OneCycleLR
 
 
@@ -65,7 +65,13 @@ MAKERS = {
     "adagrad decays": lambda p: Adagrad(p, 0.1, lr_decay=0.1, weight_decay=0.01, initial_accumulator_value=0.5),
     "adamax": lambda p: Adamax(p, 0.01, weight_decay=0.01),
     "nadam": lambda p: NAdam(p, 0.01),
+    "nadam decays": lambda p: NAdam(p, 0.01, weight_decay=0.1, decoupled_weight_decay=True, momentum_decay=0.1),
     "radam": lambda p: RAdam(p, 0.01),
+    "radam decays": lambda p: RAdam(p, 0.01, betas=(0.8, 0.9), weight_decay=0.1, maximize=True),
+    "asgd": lambda p: ASGD(p, 0.1),
+    "asgd averages": lambda p: ASGD(p, 0.1, lambd=0.1, t0=2, alpha=0.5, weight_decay=0.1),
+    "adafactor": lambda p: Adafactor(p, 0.1),
+    "adafactor decays": lambda p: Adafactor(p, 0.1, weight_decay=0.1, d=1.5, eps=(1e-6, 1e-2)),
     "adadelta": lambda p: Adadelta(p, 1.0),
     "rprop": lambda p: Rprop(p, 0.01),
 }
