@@ -64,6 +64,10 @@ class Vjp : public passes::Decomposition {
   /// that is done again: torch keeps what it was given.
   Term term(std::string_view name);
   ValueId as_tensor(std::string_view name);  ///< the same; a number is repeated like the result
+  /// A number argument beside `like`: a constant, or a number input.
+  Term number_term(std::string_view name, double otherwise, ValueId like) {
+    return beside(like, real_or_input(name, otherwise));
+  }
   ValueId add(const Term& a, const Term& b) { return binary("add", a.argument, b.argument); }
   ValueId sub(const Term& a, const Term& b) { return binary("sub", a.argument, b.argument); }
   ValueId mul(const Term& a, const Term& b) { return binary("mul", a.argument, b.argument); }

@@ -10,6 +10,7 @@
 #include <unordered_set>
 
 #include "ir/graph.h"
+#include "ops/number_arguments.h"
 #include "record/frame_shadow.h"
 #include "torch/overload.h"
 
@@ -65,10 +66,10 @@ class Sizes {
   SourceId computed(NumberOp op, SourceId left, SourceId right);
   /// Of how many numbers that one is computed.
   int operands_of(SourceId number) const;
-  /// The value of a number that `parameter` of `op` takes as an input, beside a tensor of dtype
-  /// `self`; nothing when it must be a constant.
-  std::optional<Argument> number_input(Operand number, const std::string& op,
-                                       std::string_view parameter, std::optional<DType> self);
+  /// The value of a number that an op takes as an input, beside a tensor of dtype `self`; nothing
+  /// when it must be a constant.
+  std::optional<Argument> number_input(Operand number, const ops::NumberTaken& taken,
+                                       std::optional<DType> self);
   /// The length of a container that was found to change; unknown when it is a constant or the
   /// segment has changed more of it than its end.
   Shadow followed_length(Operand container);
@@ -80,9 +81,11 @@ class Sizes {
   /// Where Python's number for an expression is read.
   SourceId source_of(const SymExpr& expression);
   SourceId source_of_term(const SymTerm& term);
-  SourceId number_constant(std::int64_t value);
+  SourceId number_constant(Argument value);
   Argument without_symbols(const Argument& argument);
+  bool holds(Operand number, ops::NumberBound bound);
   bool fits_dtype(Operand number, DType dtype);
+  bool may_change(Operand number, const ops::NumberTaken& taken, std::optional<DType> self);
 
   Walk& walk_;
   const ChangedNumbers* changed_;

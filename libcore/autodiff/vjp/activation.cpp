@@ -29,8 +29,9 @@ void rectified(Vjp& d) {
 
 void clamped_inside(Vjp& d) {
   const auto [x, g] = pieces(d);
-  const double low = d.detail() == "relu6" ? 0 : d.real("min_val", -1),
-               high = d.detail() == "relu6" ? 6 : d.real("max_val", 1);
+  const bool six = d.detail() == "relu6";
+  const Term low = six ? Term(0.0) : d.number_term("min_val", -1, x),
+             high = six ? Term(6.0) : d.number_term("max_val", 1, x);
   // torch gives NaN nothing where it computes vectors, and g in a remainder: nothing, here.
   const ValueId inside = d.both("and", d.compare("gt", x, low), d.compare("lt", x, high));
   d.give("self", d.select(inside, g, 0.0));
@@ -51,26 +52,27 @@ void hard_gate(Vjp& d) {
 
 void leaky(Vjp& d) {
   const auto [x, g] = pieces(d);
-  const ValueId below = d.mul(g, d.real("negative_slope", 0.01));
+  const ValueId below = d.mul(g, d.number_term("negative_slope", 0.01, x));
   d.give("self", d.select(d.compare("gt", x, 0.0), g, below));
 }
 
 void exponential_unit(Vjp& d) {
   const auto [x, g] = pieces(d);
-  double alpha = d.real("alpha", 1), scale = d.real("scale", 1);
-  double input_scale = d.real("input_scale", 1);
-  if (d.detail() == "celu") input_scale = 1 / alpha;
+  Argument alpha = d.real_or_input("alpha", 1), scale = d.real_or_input("scale", 1);
+  Argument input_scale = d.real_or_input("input_scale", 1);
+  if (d.detail() == "celu") input_scale = d.number_of("div", 1.0, alpha);
   if (d.detail() == "selu") alpha = 1.6732632423543772848, scale = 1.0507009873554804934;
-  const ValueId slope = d.unary("exp", d.mul(x, input_scale));
-  const ValueId below = d.mul(d.mul(g, input_scale * alpha * scale), slope);
-  d.give("self", d.select(d.compare("le", x, 0.0), below, d.mul(g, scale)));
+  const ValueId slope = d.unary("exp", d.mul(x, d.beside(x, input_scale)));
+  const Argument factor = d.number_of("mul", d.number_of("mul", input_scale, alpha), scale);
+  const ValueId below = d.mul(d.mul(g, d.beside(x, factor)), slope);
+  d.give("self", d.select(d.compare("le", x, 0.0), below, d.mul(g, d.beside(x, scale))));
 }
 
 void soft_plus(Vjp& d) {
   const auto [x, g] = pieces(d);
-  const ValueId scaled = d.mul(x, d.real("beta", 1)), z = d.unary("exp", scaled);
+  const ValueId scaled = d.mul(x, d.number_term("beta", 1, x)), z = d.unary("exp", scaled);
   const ValueId curved = d.div(d.mul(g, z), d.add(z, 1.0));
-  d.give("self", d.select(d.compare("gt", scaled, d.real("threshold", 20)), g, curved));
+  d.give("self", d.select(d.compare("gt", scaled, d.number_term("threshold", 20, x)), g, curved));
 }
 
 void mish_unit(Vjp& d) {
@@ -128,7 +130,8 @@ std::optional<Term> bound(Vjp& d, std::string_view name) {
   const DType dtype = d.dtype_of(d.output());
   const ops::Operand operand = d.operand(name);
   if (d.failed()) return std::nullopt;
-  if (!operand.is_tensor()) return Term(passes::Decomposition::number_as(operand.number, dtype));
+  if (!operand.is_tensor() && !d.is_number_input(name))
+    return Term(passes::Decomposition::number_as(operand.number, dtype));
   return Term(d.broadcast(d.convert(operand.value, dtype), d.sizes(d.output())));
 }
 
@@ -163,8 +166,9 @@ void finite_part(Vjp& d) {
 
 void log_odds(Vjp& d) {
   const auto [x, g] = pieces(d);
-  const double margin = d.has("eps") ? d.real("eps", 0) : 0;
-  const ValueId inside = d.both("and", d.compare("ge", x, margin), d.compare("le", x, 1 - margin));
+  const Argument margin = d.real_or_input("eps", 0), rest = d.number_of("sub", 1.0, margin);
+  const ValueId inside =
+      d.both("and", d.compare("ge", x, d.beside(x, margin)), d.compare("le", x, d.beside(x, rest)));
   const ValueId slope = d.div(g, d.mul(x, d.sub(1.0, x)));
   const double elsewhere = d.has("eps") ? 0 : std::numeric_limits<double>::quiet_NaN();
   d.give("self", d.select(inside, slope, elsewhere));

@@ -45,14 +45,17 @@ void difference_slope(Vjp& d) {
     gradient = d.mul(of.g, d.mul(gap, 2.0));
   } else {
     const bool smooth = d.detail() == "smooth_l1";
-    const double width = d.real(smooth ? "beta" : "delta", 1);
+    const Argument given = d.real_or_input(smooth ? "beta" : "delta", 1);
+    const bool narrow = given == Argument(0.0);
+    const Term width = d.beside(gap, given),
+               negative = d.beside(gap, d.number_of("sub", 0.0, given));
     const ValueId side = smooth ? of.g : d.mul(of.g, width);
     ValueId inside = d.mul(of.g, gap);
-    if (smooth && width != 0) inside = d.div(inside, width);
-    const ValueId below = d.compare(smooth ? "le" : "lt", gap, -width),
+    if (smooth && !narrow) inside = d.div(inside, width);
+    const ValueId below = d.compare(smooth ? "le" : "lt", gap, negative),
                   above = d.compare(smooth ? "ge" : "gt", gap, width);
     gradient = d.select(below, d.unary("neg", side), d.select(above, side, inside));
-    if (smooth && width == 0) gradient = d.mul(of.g, d.unary("sign", gap));
+    if (smooth && narrow) gradient = d.mul(of.g, d.unary("sign", gap));
   }
   d.give("self", gradient);
   if (d.needs("target")) d.give("target", d.unary("neg", gradient));

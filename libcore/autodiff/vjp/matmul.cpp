@@ -24,15 +24,14 @@ void matrix_product(Vjp& d) {
 }
 
 void sum_and_product(Vjp& d) {
-  if (d.is_number_input("beta") || d.is_number_input("alpha"))
-    return d.fail("its scale is an input");
   const bool batched = d.op().name.starts_with("aten.baddbmm");
-  const double beta = d.real("beta", 1), alpha = d.real("alpha", 1);
   const ValueId g = d.tangent();
-  const auto scaled = [&](double scale) { return scale == 1 ? g : d.mul(g, scale); };
-  if (d.needs("self")) d.give("self", scaled(beta));
+  const auto scaled = [&](const char* name) {
+    return d.differs(name, 1) ? d.mul(g, d.number_term(name, 1, g)) : g;
+  };
+  if (d.needs("self")) d.give("self", scaled("beta"));
   give_factors(d, batched ? "aten.bmm.default" : "aten.mm.default", batched ? "batch1" : "mat1",
-               batched ? "batch2" : "mat2", scaled(alpha));
+               batched ? "batch2" : "mat2", scaled("alpha"));
 }
 
 }  // namespace penstock::autodiff

@@ -86,8 +86,8 @@ void index_put(Inference& in) {
 
 void one_hot(Inference& in) {
   const TensorType& self = in.tensor("self");
-  std::int64_t classes = in.constant("num_classes", -1);
-  if (classes < 0) in.refuse("the number of classes depends on the elements");
+  const SymExpr classes = in.integer("num_classes", -1);
+  if (in.less(classes, SymExpr(0))) in.refuse("the number of classes depends on the elements");
   std::vector<SymExpr> sizes = self.sizes;
   sizes.push_back(classes);
   if (!in.failed()) in.add(DType::int64, std::move(sizes), self);

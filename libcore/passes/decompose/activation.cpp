@@ -19,18 +19,14 @@ Input input(Decomposition& d) {
   return {d.failed() ? 0 : d.materialize(operands.terms[0], operands), operands.promoted};
 }
 
-ValueId clamp_between(Decomposition& d, ValueId x, double low, double high) {
-  Argument bottom = low, top = high;
-  if (!is_floating(d.dtype_of(x))) {
-    bottom = static_cast<std::int64_t>(low);
-    top = static_cast<std::int64_t>(high);
-  }
+ValueId clamp_between(Decomposition& d, ValueId x, const Argument& low, const Argument& high) {
+  const Argument bottom = d.beside(x, low), top = d.beside(x, high);
   return d.binary("minimum", value_argument(d.binary("maximum", value_argument(x), bottom)), top);
 }
 
 /// clamp(x + 3, 0, 6) / 6
 ValueId hard_gate(Decomposition& d, ValueId x) {
-  ValueId gate = clamp_between(d, d.binary("add", value_argument(x), 3.0), 0, 6);
+  ValueId gate = clamp_between(d, d.binary("add", value_argument(x), 3.0), 0.0, 6.0);
   return d.binary("div", value_argument(gate), 6.0);
 }
 
@@ -44,11 +40,12 @@ void relu(Decomposition& d) {
 }
 
 void relu6(Decomposition& d) {
-  d.result(clamp_between(d, d.value("self"), 0, 6));
+  d.result(clamp_between(d, d.value("self"), 0.0, 6.0));
 }
 
 void hardtanh(Decomposition& d) {
-  d.result(clamp_between(d, d.value("self"), d.real("min_val", -1), d.real("max_val", 1)));
+  d.result(clamp_between(d, d.value("self"), d.real_or_input("min_val", -1),
+                         d.real_or_input("max_val", 1)));
 }
 
 void silu(Decomposition& d) {
@@ -63,7 +60,7 @@ void hardsigmoid(Decomposition& d) {
 
 void hardswish(Decomposition& d) {
   auto [x, dtype] = input(d);
-  ValueId gate = clamp_between(d, d.binary("add", value_argument(x), 3.0), 0, 6);
+  ValueId gate = clamp_between(d, d.binary("add", value_argument(x), 3.0), 0.0, 6.0);
   ValueId product = d.binary("mul", value_argument(x), value_argument(gate));
   d.finish(d.binary("div", value_argument(product), 6.0), dtype);
 }
@@ -90,7 +87,8 @@ void gelu(Decomposition& d) {
 
 void leaky_relu(Decomposition& d) {
   auto [x, dtype] = input(d);
-  ValueId scaled = d.binary("mul", value_argument(x), d.real("negative_slope", 0.01));
+  const Argument slope = d.real_or_input("negative_slope", 0.01);
+  ValueId scaled = d.binary("mul", value_argument(x), d.beside(x, slope));
   d.finish(
       d.where(d.binary("gt", value_argument(x), 0.0), value_argument(x), value_argument(scaled)),
       dtype);
@@ -98,17 +96,18 @@ void leaky_relu(Decomposition& d) {
 
 void elu(Decomposition& d) {
   auto [x, dtype] = input(d);
-  double alpha = d.real("alpha", 1), scale = d.real("scale", 1),
-         input_scale = d.real("input_scale", 1);
-  if (d.detail() == "celu") input_scale = 1 / alpha;
+  Argument alpha = d.real_or_input("alpha", 1), scale = d.real_or_input("scale", 1),
+           input_scale = d.real_or_input("input_scale", 1);
+  if (d.detail() == "celu") input_scale = d.number_of("div", 1.0, alpha);
   if (d.detail() == "selu") {
     alpha = 1.6732632423543772848170429916717;
     scale = 1.0507009873554804934193349852946;
   }
-  auto times = [&](ValueId value, double factor) {
-    return factor == 1 ? value : d.binary("mul", value_argument(value), factor);
+  auto times = [&](ValueId value, const Argument& factor) {
+    return factor == Argument(1.0) ? value
+                                   : d.binary("mul", value_argument(value), d.beside(x, factor));
   };
-  ValueId below = times(d.unary("expm1", times(x, input_scale)), alpha * scale);
+  ValueId below = times(d.unary("expm1", times(x, input_scale)), d.number_of("mul", alpha, scale));
   d.finish(d.where(d.binary("gt", value_argument(x), 0.0), value_argument(times(x, scale)),
                    value_argument(below)),
            dtype);
@@ -122,11 +121,13 @@ void mish(Decomposition& d) {
 
 void softplus(Decomposition& d) {
   auto [x, dtype] = input(d);
-  double beta = d.real("beta", 1);
-  ValueId scaled = beta == 1 ? x : d.binary("mul", value_argument(x), beta);
+  const bool scales = d.differs("beta", 1);
+  const Argument beta = d.beside(x, d.real_or_input("beta", 1)),
+                 threshold = d.beside(x, d.real_or_input("threshold", 20));
+  ValueId scaled = scales ? d.binary("mul", value_argument(x), beta) : x;
   ValueId soft = d.unary("log1p", d.unary("exp", scaled));
-  if (beta != 1) soft = d.binary("div", value_argument(soft), beta);
-  ValueId linear = d.binary("gt", value_argument(scaled), d.real("threshold", 20));
+  if (scales) soft = d.binary("div", value_argument(soft), beta);
+  ValueId linear = d.binary("gt", value_argument(scaled), threshold);
   d.finish(d.where(linear, value_argument(x), value_argument(soft)), dtype);
 }
 
@@ -140,16 +141,12 @@ void log_sigmoid(Decomposition& d) {
 void threshold(Decomposition& d) {
   ValueId x = d.value("self");
   if (d.failed()) return;
-  auto constant = [&](const char* name) {
-    double number = d.real(name, 0);
-    return is_floating(d.dtype_of(x)) ? Argument(number)
-                                      : Argument(static_cast<std::int64_t>(number));
-  };
+  const Argument limit = d.real_or_input("threshold", 0), content = d.real_or_input("value", 0);
   // Torch rounds the threshold no further than it computes, the value to the tensor's dtype.
   const ValueId wide = d.convert(x, ops::compute_dtype(d.dtype_of(x)));
   if (d.failed()) return;
-  d.result(d.where(d.binary("le", value_argument(wide), constant("threshold")), constant("value"),
-                   value_argument(x)));
+  d.result(d.where(d.binary("le", value_argument(wide), d.beside(wide, limit)),
+                   d.beside(x, content), value_argument(x)));
 }
 
 void prelu(Decomposition& d) {

@@ -98,7 +98,7 @@ void norm_of_difference(Decomposition& d) {
   ValueId gap = d.apply("sub", value(a), value(b));
   if (!pairs)
     return d.result(d.apply("aten.norm.Scalar", {arg("self", value(gap)), arg("p", order)}));
-  gap = d.apply("add", value(gap), d.real("eps", 1e-6));
+  gap = d.apply("add", value(gap), d.beside(gap, d.real_or_input("eps", 1e-6)));
   d.result(d.apply("aten.norm.ScalarOpt_dim", {arg("self", value(gap)), arg("p", order),
                                                arg("dim", list_of(std::vector<std::int64_t>{-1})),
                                                arg("keepdim", d.boolean("keepdim", false))}));

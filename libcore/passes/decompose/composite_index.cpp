@@ -88,8 +88,7 @@ void index_fill(Decomposition& d) {
   const ops::Operand content = d.operand("value");
   if (d.failed()) return;
   if (!content.is_tensor())
-    return write_at(d, p, "scatter",
-                    d.full(p.written, Decomposition::number_as(content.number, dtype), dtype));
+    return write_at(d, p, "scatter", number_in(d, "value", p.written, dtype));
   if (d.rank(content.value) != 0) return d.keep();
   write_at(d, p, "scatter", d.broadcast(d.convert(content.value, dtype), p.written));
 }
@@ -162,7 +161,7 @@ void scatter_reduction(Decomposition& d) {
   if (d.has("src"))
     source = d.value("src");
   else
-    source = d.full(sizes, Decomposition::number_as(d.number("value", {}), dtype), dtype);
+    source = number_in(d, "value", sizes, dtype);
   if (d.failed() || d.dtype_of(source) != dtype || d.rank(source) != sizes.size()) return d.keep();
   for (std::size_t i = 0; i < sizes.size(); ++i)
     source = d.slice(source, static_cast<std::int64_t>(i), 0, sizes[i], 1);

@@ -88,7 +88,7 @@ void flat_diagonal(Decomposition& d) {
   const ValueId self = d.value("self");
   if (d.failed()) return;
   const ValueId line = d.reshape(self, {element_count(d.sizes(self))});
-  d.result(d.unary("clone", on_diagonal(d, line, d.constant("offset", 0))));
+  d.result(d.unary("clone", on_diagonal(d, line, d.integer("offset", 0))));
 }
 
 /// Rolls each dim by half its size; the detail says to which side an odd element goes.

@@ -9,8 +9,9 @@ namespace {
 
 /// The distances of rows, over the last dim: torch's pairwise_distance.
 ValueId row_distance(Decomposition& d, const Argument& a, const Argument& b, double order,
-                     double eps, bool keep) {
-  const ValueId gap = with(d, "add", d.binary("sub", a, b), eps);
+                     const Argument& eps, bool keep) {
+  const ValueId between = d.binary("sub", a, b);
+  const ValueId gap = with(d, "add", between, d.beside(between, eps));
   if (d.failed()) return kNoValue;
   return norm_over(d, gap, {static_cast<std::int64_t>(d.rank(gap)) - 1}, keep, order);
 }
@@ -25,7 +26,8 @@ bool has_norm(const Operands& x) {
 
 void triplet_loss(Decomposition& d) {
   const Operands x = d.operands({"anchor", "positive", "negative"}, Promotion::same);
-  const double order = d.real("p", 2), eps = d.real("eps", 1e-6), margin = d.real("margin", 1);
+  const double order = d.real("p", 2);
+  const Argument eps = d.real_or_input("eps", 1e-6), margin = d.real_or_input("margin", 1);
   if (d.failed() || !has_norm(x) || x.sizes.empty()) return d.keep();
   const auto distance_between = [&](int a, int b) {
     return row_distance(d, x.terms[a], x.terms[b], order, eps, false);
@@ -33,7 +35,7 @@ void triplet_loss(Decomposition& d) {
   const ValueId near = distance_between(0, 1);
   ValueId far = distance_between(0, 2);
   if (d.boolean("swap", false)) far = with(d, "minimum", far, value(distance_between(1, 2)));
-  const ValueId gap = with(d, "sub", with(d, "add", near, margin), value(far));
+  const ValueId gap = with(d, "sub", with(d, "add", near, d.beside(near, margin)), value(far));
   finish_reduced(d, at_least_zero(d, gap), x.promoted);
 }
 
@@ -41,7 +43,7 @@ void triplet_loss(Decomposition& d) {
 void cosine_loss(Decomposition& d) {
   const Operands x = d.operands({"input1", "input2"}, Promotion::same);
   const ValueId target = d.value("target");
-  const double margin = d.real("margin", 0);
+  const Argument margin = d.real_or_input("margin", 0);
   if (d.failed() || !is_floating(x.promoted) || d.rank(target) > 1 ||
       x.sizes.size() != d.rank(target) + 1)
     return d.keep();
@@ -57,7 +59,7 @@ void cosine_loss(Decomposition& d) {
   const ValueId sign = d.broadcast(d.convert(target, x.compute), d.sizes(cosine));
   const ValueId same =
       d.where(with(d, "eq", sign, 1.0), value(d.binary("sub", 1.0, value(cosine))), 0.0);
-  const ValueId above = at_least_zero(d, with(d, "sub", cosine, margin));
+  const ValueId above = at_least_zero(d, with(d, "sub", cosine, d.beside(cosine, margin)));
   const ValueId other = d.where(with(d, "eq", sign, -1.0), value(above), 0.0);
   finish_reduced(d, with(d, "add", same, value(other)), x.promoted);
 }
@@ -103,14 +105,15 @@ void finish_rows(Decomposition& d, const Rows& rows, ValueId losses) {
 /// How far other classes come near the target's, or above it.
 void class_margins(Decomposition& d) {
   const auto rows = read_rows(d);
-  if (!rows || d.is_number_input("p") || d.is_number_input("margin")) return d.keep();
-  const double order = d.real("p", 1), margin = d.real("margin", 1);
+  if (!rows || d.is_number_input("p")) return d.keep();
+  const double order = d.real("p", 1);
+  const Argument margin = d.real_or_input("margin", 1);
   if (d.failed() || element_count(d.sizes(rows->target)) != SymExpr(rows->count)) return d.keep();
   const ValueId target = d.reshape(rows->target, {SymExpr(rows->count), SymExpr(1)});
   require_index(d, target, rows->classes, std::nullopt);
   const ValueId own = gather_along(d, rows->input, target, 1);
   const ValueId gap = with(d, "sub", rows->input, value(d.broadcast(own, d.sizes(rows->input))));
-  const ValueId reach = above_zero(d, with(d, "add", gap, margin));
+  const ValueId reach = above_zero(d, with(d, "add", gap, d.beside(gap, margin)));
   ValueId losses = order == 2 ? with(d, "mul", reach, value(reach)) : reach;
   if (d.has("weight")) {
     const ValueId weight = d.convert(d.value("weight"), d.dtype_of(losses));

@@ -92,21 +92,26 @@ void normal_share(Decomposition& d) {
 
 void shrink(Decomposition& d) {
   const Operands operands = d.operands({"self"}, Promotion::same);
-  const double width = d.real("lambd", 0.5);
   if (d.failed() || !is_floating(operands.promoted)) return d.keep();
-  const double rounded = round_to(width, operands.promoted);
+  const ValueId x = d.materialize(operands.terms[0], operands);
   // What a width that is none of the dtype comes to here depends on the version of torch: that of a
   // float64 or float32 is near enough, of 16 bits it is not.
-  const bool short_floats = facts(operands.promoted).size < 4;
-  if (d.detail() == "soft" && short_floats && rounded != width) return d.keep();
-  const ValueId x = d.materialize(operands.terms[0], operands);
-  if (d.detail() == "hard") {
-    // Torch rounds the width to the tensor's dtype here.
+  const bool short_floats = facts(operands.promoted).size < 4, hard = d.detail() == "hard";
+  Argument given = d.real_or_input("lambd", 0.5);
+  if (const auto* width = given.as<double>()) {
+    const double rounded = round_to(*width, operands.promoted);
+    if (!hard && short_floats && rounded != *width) return d.keep();
+    if (hard) given = rounded;  // as torch does
+  } else if (short_floats) {
+    return d.keep();
+  }
+  const Argument width = d.beside(x, given), negative = d.beside(x, d.number_of("sub", 0.0, given));
+  if (hard) {
     const ValueId inside =
-        with(d, "and", with(d, "ge", x, -rounded), value(with(d, "le", x, rounded)));
+        with(d, "and", with(d, "ge", x, negative), value(with(d, "le", x, width)));
     return d.finish(d.where(inside, 0.0, value(x)), operands.promoted);
   }
-  const ValueId below = d.where(with(d, "lt", x, -width), value(with(d, "add", x, width)),
+  const ValueId below = d.where(with(d, "lt", x, negative), value(with(d, "add", x, width)),
                                 value(with(d, "sub", x, value(x))));  // NaN stays
   d.finish(d.where(with(d, "gt", x, width), value(with(d, "sub", x, width)), value(below)),
            operands.promoted);

@@ -151,9 +151,11 @@ void stack_along(Decomposition& d) {
   d.result(d.emit("prim.cat", {arg("tensors", list_of(values)), arg("dim", dim)}));
 }
 
-ValueId on_diagonal(Decomposition& d, ValueId x, std::int64_t offset) {
+ValueId on_diagonal(Decomposition& d, ValueId x, const SymExpr& offset) {
+  if (d.failed()) return kNoValue;
   std::vector<SymExpr> sizes = d.sizes(x), flat = sizes;
-  const SymExpr length = sizes.back(), away = offset < 0 ? -offset : offset, side = length + away;
+  const bool below = d.less(offset, SymExpr(0));
+  const SymExpr length = sizes.back(), away = below ? -offset : offset, side = length + away;
   // Every row is one longer than the matrix: element i of the diagonal begins row i.
   flat.push_back(SymExpr(1));
   std::vector<SymExpr> none(flat.size(), SymExpr(0)), behind = none;
@@ -164,7 +166,7 @@ ValueId on_diagonal(Decomposition& d, ValueId x, std::int64_t offset) {
   std::vector<SymExpr> line(sizes.begin(), sizes.end() - 1);
   line.push_back(length * (side + SymExpr(1)));
   rows = d.reshape(rows, line);
-  const SymExpr first = offset < 0 ? away * side : away, all = side * side;
+  const SymExpr first = below ? away * side : away, all = side * side;
   std::vector<SymExpr> low(line.size(), SymExpr(0)), high = low;
   low.back() = first;
   high.back() = all - first - line.back();
@@ -175,7 +177,7 @@ ValueId on_diagonal(Decomposition& d, ValueId x, std::int64_t offset) {
 
 void diag(Decomposition& d) {
   const ValueId self = d.value("self");
-  const std::int64_t offset = d.constant("diagonal", 0);
+  const SymExpr offset = d.integer("diagonal", 0);
   if (d.failed()) return;
   if (d.rank(self) == 1) return d.result(d.unary("clone", on_diagonal(d, self, offset)));
   if (d.rank(self) != 2) return d.keep();
@@ -185,7 +187,7 @@ void diag(Decomposition& d) {
 
 void diag_embed(Decomposition& d) {
   const ValueId self = d.value("self");
-  const std::int64_t offset = d.constant("offset", 0);
+  const SymExpr offset = d.integer("offset", 0);
   if (d.failed() || d.rank(self) == 0) return d.keep();
   const auto rank = static_cast<std::int64_t>(d.rank(self)) + 1;
   const bool last = d.dim("dim1", -2, d.rank(self) + 1) == rank - 2 &&

@@ -104,18 +104,19 @@ void margin_loss(Decomposition& d) {
   }
   if (d.detail() == "ranking") {
     const Operands x = d.operands({"input1", "input2", "target"}, Promotion::same);
-    const double margin = d.real("margin", 0);
+    const Argument margin = d.real_or_input("margin", 0);
     if (d.failed() || !is_floating(x.promoted)) return d.keep();
     const ValueId gap = with(d, "sub", d.materialize(x.terms[0], x), x.terms[1]);
     const ValueId product =
         with(d, "mul", d.unary("neg", d.materialize(x.terms[2], x)), value(gap));
-    return finish_reduced(d, at_least_zero(d, with(d, "add", product, margin)), x.promoted);
+    return finish_reduced(d, at_least_zero(d, with(d, "add", product, d.beside(product, margin))),
+                          x.promoted);
   }
   const Operands x = d.operands({"self", "target"}, Promotion::same);
-  const double margin = d.real("margin", 1);
+  const Argument margin = d.real_or_input("margin", 1);
   if (d.failed() || !is_floating(x.promoted)) return d.keep();
   const ValueId input = d.materialize(x.terms[0], x), target = d.materialize(x.terms[1], x);
-  const ValueId away = at_least_zero(d, d.binary("sub", margin, value(input)));
+  const ValueId away = at_least_zero(d, d.binary("sub", d.beside(input, margin), value(input)));
   const ValueId near = d.where(with(d, "eq", target, 1.0), 0.0, value(away));
   const ValueId own = d.where(with(d, "eq", target, -1.0), 0.0, value(input));
   finish_reduced(d, with(d, "add", near, value(own)), x.promoted);
@@ -123,12 +124,13 @@ void margin_loss(Decomposition& d) {
 
 void poisson_loss(Decomposition& d) {
   const Operands x = d.operands({"input", "target"}, Promotion::same);
-  const double eps = d.real("eps", 1e-8);
+  const Argument eps = d.real_or_input("eps", 1e-8);
   if (d.failed() || !is_floating(x.promoted)) return d.keep();
   const ValueId input = d.materialize(x.terms[0], x), target = d.materialize(x.terms[1], x);
   const bool logs = d.boolean("log_input", true);
   const ValueId rate = logs ? d.unary("exp", input) : input;
-  const ValueId log_rate = logs ? input : d.unary("log", with(d, "add", input, eps));
+  const ValueId log_rate =
+      logs ? input : d.unary("log", with(d, "add", input, d.beside(input, eps)));
   ValueId losses = with(d, "sub", rate, value(with(d, "mul", target, value(log_rate))));
   if (d.boolean("full", false)) {
     // Stirling's formula for the logarithm of the factorial, for targets above 1.

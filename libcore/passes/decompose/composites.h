@@ -45,7 +45,7 @@ inline ValueId at_least_zero(Decomposition& d, ValueId x) {
 void finish_reduced(Decomposition& d, ValueId losses, DType dtype);
 
 /// Matrices whose diagonal `offset` places above the main one is x's last dim; zeros elsewhere.
-ValueId on_diagonal(Decomposition& d, ValueId x, std::int64_t offset);
+ValueId on_diagonal(Decomposition& d, ValueId x, const SymExpr& offset);
 
 /// What `source` sends to the places of `self` along `dim` that `index`, of its shape, names, as a
 /// sum, a mean, a product or an extreme; together with the element that was there if that

@@ -26,6 +26,12 @@ ValueId iota(Decomposition& d, const SymExpr& length, Argument start, Argument s
                               arg("dtype", dtype)});
 }
 
+/// A number to compute with, as a float64 in a tensor.
+ValueId as_tensor(Decomposition& d, const Argument& number) {
+  const auto* made = number.as<Argument::Value>();
+  return made != nullptr ? made->id : d.full({}, number, DType::float64);
+}
+
 /// row index and column index over a matrix of these sizes.
 std::pair<ValueId, ValueId> grid(Decomposition& d, const SymExpr& rows, const SymExpr& columns) {
   std::vector<SymExpr> sizes = {rows, columns};
@@ -35,6 +41,16 @@ std::pair<ValueId, ValueId> grid(Decomposition& d, const SymExpr& rows, const Sy
 }
 
 }  // namespace
+
+ValueId number_in(Decomposition& d, const char* name, const std::vector<SymExpr>& sizes,
+                  DType dtype) {
+  const ops::Operand given = d.operand(name);
+  if (d.failed()) return kNoValue;
+  if (!d.is_number_input(name))
+    return d.full(sizes, Decomposition::number_as(given.number, dtype), dtype);
+  // Memory of its own, which the program may write.
+  return d.unary("clone", d.broadcast(d.convert(given.value, dtype), sizes));
+}
 
 void fill(Decomposition& d) {
   TensorType type = inferred(d);
@@ -75,23 +91,35 @@ void eye(Decomposition& d) {
   d.finish(d.binary("eq", value_argument(row), value_argument(column)), type.dtype);
 }
 
+/// From both ends towards the middle, as torch does: both ends are exact.
 void linspace(Decomposition& d) {
   TensorType type = inferred(d);
   ops::Operand first = d.operand("start"), last = d.operand("end");
-  auto steps = type.sizes.empty() ? std::nullopt : type.sizes[0].constant();
-  if (d.failed() || !steps || first.is_tensor() || last.is_tensor()) return d.keep();
-  const double start = d.real("start", 0), end = d.real("end", 0);
-  if (!is_floating(type.dtype)) return d.keep();
-  DType compute = ops::compute_dtype(type.dtype);
-  double step = *steps > 1 ? (end - start) / static_cast<double>(*steps - 1) : 0;
-  // From both ends towards the middle, as torch does: both ends are exact.
-  ValueId ascending = iota(d, type.sizes[0], start, step, compute);
-  ValueId index = iota(d, type.sizes[0], std::int64_t{0}, std::int64_t{1}, DType::int64);
-  ValueId from_end = d.convert(d.binary("sub", *steps - 1, value_argument(index)), compute);
-  ValueId descending =
-      d.binary("sub", end, value_argument(d.binary("mul", value_argument(from_end), step)));
-  ValueId first_half = d.binary("lt", value_argument(index), *steps / 2);
-  if (*steps == 1) return d.finish(ascending, type.dtype);
+  if (d.failed() || first.is_tensor() || last.is_tensor() || !is_floating(type.dtype))
+    return d.keep();
+  const Argument start = d.real_or_input("start", 0), end = d.real_or_input("end", 0);
+  const DType compute = ops::compute_dtype(type.dtype);
+  const SymExpr steps = type.sizes[0], gaps = steps - SymExpr(1);
+  Argument step = 0.0;
+  if (const auto known = gaps.constant(); !known || *known > 0) {
+    const Argument extent = d.number_of("sub", end, start);
+    step = known ? d.number_of("div", extent, static_cast<double>(*known))
+                 : value_argument(d.binary("div", as_tensor(d, extent), gaps));
+  }
+  const ValueId index = iota(d, steps, std::int64_t{0}, std::int64_t{1}, DType::int64);
+  const ValueId from_end = d.convert(
+      d.binary("sub", Decomposition::integer_argument(gaps), value_argument(index)), compute);
+  const auto scaled = [&](ValueId x) {
+    return value_argument(d.binary("mul", value_argument(x), d.beside(x, step)));
+  };
+  const bool known = start.as<double>() != nullptr && step.as<double>() != nullptr;
+  const ValueId ascending =
+      known ? iota(d, steps, start, step, compute)
+            : d.binary("add", scaled(d.convert(index, compute)), d.beside(from_end, start));
+  const ValueId descending = d.binary("sub", d.beside(from_end, end), scaled(from_end));
+  const ValueId first_half =
+      d.binary("lt", value_argument(index), Decomposition::integer_argument(floordiv(steps, 2)));
+  if (steps == SymExpr(1)) return d.finish(ascending, type.dtype);
   d.finish(d.where(first_half, value_argument(ascending), value_argument(descending)), type.dtype);
 }
 

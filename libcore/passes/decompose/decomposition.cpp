@@ -119,6 +119,27 @@ Argument Decomposition::factor(std::string_view name, double otherwise, const Op
   return number_as(given, like.compute);
 }
 
+Argument Decomposition::real_or_input(std::string_view name, double otherwise) {
+  if (!is_number_input(name)) return real(name, otherwise);
+  return value_argument(convert(operand(name).value, DType::float64));
+}
+
+Argument Decomposition::number_of(std::string_view prim, const Argument& a, const Argument& b) {
+  const auto *left = a.as<double>(), *right = b.as<double>();
+  if (left == nullptr || right == nullptr) return value_argument(binary(prim, a, b));
+  if (prim == "add") return *left + *right;
+  if (prim == "sub") return *left - *right;
+  return prim == "mul" ? *left * *right : *left / *right;
+}
+
+Argument Decomposition::beside(ValueId x, const Argument& number) {
+  if (failed()) return number;
+  const DType dtype = dtype_of(x);
+  if (const auto* constant = number.as<double>())
+    return number_as({DTypeCategory::floating, *constant, 0}, dtype);
+  return value_argument(broadcast(convert(number.as<Argument::Value>()->id, dtype), sizes(x)));
+}
+
 bool Decomposition::differs(std::string_view name, double number) {
   if (is_number_input(name)) return true;
   const auto whole = static_cast<std::int64_t>(number);

@@ -61,6 +61,12 @@ class Decomposition : public ops::Inference {
   /// The number argument `name` in the dtype that `like` computes in: a constant, or the value of a
   /// number input.
   Argument factor(std::string_view name, double otherwise, const Operands& like);
+  /// The number argument `name` to compute with: a constant, or a number input as a float64.
+  Argument real_or_input(std::string_view name, double otherwise);
+  /// Of two such numbers, in float64.
+  Argument number_of(std::string_view prim, const Argument& a, const Argument& b);
+  /// Such a number as a term beside `x`, of its dtype.
+  Argument beside(ValueId x, const Argument& number);
   /// True unless the argument is the constant `number`.
   bool differs(std::string_view name, double number);
   /// The value that a term is; a number, where only a tensor will do, is an error.

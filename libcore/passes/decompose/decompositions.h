@@ -37,6 +37,9 @@ bool stays_whole_on_device(Rewrite& rewrite, const ops::OpFacts& op, const Node&
 
 // Parts that several families use.
 
+/// A tensor whose elements are all the number argument `name`, as `dtype` holds it.
+ValueId number_in(Decomposition& d, const char* name, const std::vector<SymExpr>& sizes,
+                  DType dtype);
 /// x != 0, or x itself when it is bool.
 ValueId to_bool(Decomposition& d, ValueId x);
 /// The main diagonal of two dims, as a last dim.

@@ -96,7 +96,7 @@ void scatter(Decomposition& d) {
   if (sizes.size() != d.rank(self)) return d.fail("index and self differ in rank");
   ValueId source;
   if (d.has("value")) {
-    source = d.full(sizes, Decomposition::number_as(d.number("value", {}), compute), compute);
+    source = number_in(d, "value", sizes, compute);
   } else {
     source = d.convert(d.value("src"), compute);
     if (!d.failed() && d.rank(source) != sizes.size())
@@ -152,12 +152,13 @@ void argsort(Decomposition& d) {
 
 void one_hot(Decomposition& d) {
   ValueId self = d.value("self");
-  std::int64_t classes = d.constant("num_classes", -1);
-  if (d.failed() || classes < 0) return d.keep();
+  const SymExpr classes = d.integer("num_classes", -1);
+  if (d.failed() || d.less(classes, SymExpr(0))) return d.keep();
   std::vector<SymExpr> sizes = d.sizes(self), lifted = sizes;
   sizes.push_back(classes);
   lifted.push_back(1);
-  ValueId numbers = d.emit("prim.iota", {arg("length", classes), arg("start", std::int64_t{0}),
+  ValueId numbers = d.emit("prim.iota", {arg("length", Decomposition::integer_argument(classes)),
+                                         arg("start", std::int64_t{0}),
                                          arg("step", std::int64_t{1}), arg("dtype", DType::int64)});
   ValueId given = d.broadcast(d.reshape(int64(d, self), lifted), sizes);
   d.finish(d.binary("eq", value_argument(given), value_argument(d.broadcast(numbers, sizes))),

@@ -205,13 +205,20 @@ void pad(Decomposition& d) {
     low[rank - 1 - i] = amounts[2 * i];
     high[rank - 1 - i] = amounts[2 * i + 1];
   }
-  double fill = d.real("value", 0);
-  DType dtype = d.dtype_of(self);
-  Argument value = is_floating(dtype)  ? Argument(fill)
-                   : is_boolean(dtype) ? Argument(fill != 0)
-                                       : Argument(static_cast<std::int64_t>(fill));
-  d.result(d.emit("prim.pad", {arg("self", value_argument(self)), arg("low", list_of(low)),
-                               arg("high", list_of(high)), arg("value", std::move(value))}));
+  const DType dtype = d.dtype_of(self);
+  if (!d.is_number_input("value")) {
+    const ops::Number fill{DTypeCategory::floating, d.real("value", 0), 0};
+    return d.result(d.emit("prim.pad", {arg("self", value_argument(self)), arg("low", list_of(low)),
+                                        arg("high", list_of(high)),
+                                        arg("value", Decomposition::number_as(fill, dtype))}));
+  }
+  // The prim pads with a constant.
+  const ValueId own = d.pad(d.full(d.sizes(self), true, DType::bool_), low, high, false);
+  const auto zero = Decomposition::number_as({DTypeCategory::integral, 0, 0}, dtype);
+  const ValueId padded = d.pad(self, low, high, zero);
+  if (d.failed()) return;
+  const ValueId fill = d.broadcast(d.convert(d.operand("value").value, dtype), d.sizes(padded));
+  d.result(d.where(own, value_argument(padded), value_argument(fill)));
 }
 
 void scatter_view(Decomposition& d) {

@@ -24,18 +24,26 @@ ValueId bounded(Decomposition& d, ValueId log) {
 
 /// Of 16 bits, ATen's kernels round every step of the one loss in bfloat16, of the other in
 /// float16, and compute the rest in float32.
-ValueId huber(Decomposition& d, const Operands& x, ValueId difference, double width, bool smooth) {
+ValueId huber(Decomposition& d, const Operands& x, ValueId difference, const Argument& given,
+              bool smooth) {
   const bool steps = x.promoted == (smooth ? DType::float16 : DType::bfloat16);
   const auto held = [&](ValueId value) { return steps ? rounded(d, value, x) : value; };
-  const auto number = [&](double value) { return steps ? round_to(value, x.promoted) : value; };
+  const auto number = [&](const Argument& value) {
+    const Argument term = d.beside(difference, value);
+    const auto* constant = term.as<double>();
+    if (!steps) return term;
+    return constant != nullptr ? Argument(round_to(*constant, x.promoted))
+                               : value_argument(held(d.tensor_of(term)));
+  };
   const auto with = [&](const char* prim, ValueId value, Argument other) {
     return held(d.binary(prim, value_argument(value), std::move(other)));
   };
-  width = number(width);
+  const Argument width = number(given);
+  const bool divides = smooth && !(width == Argument(1.0));
   const ValueId size = d.unary("abs", held(difference));
   ValueId square = with("mul", with("mul", size, 0.5), value_argument(size));
-  if (smooth && width != 1) square = with("div", square, width);
-  ValueId linear = with("sub", size, number(0.5 * width));
+  if (divides) square = with("div", square, width);
+  ValueId linear = with("sub", size, number(d.number_of("mul", 0.5, given)));
   if (!smooth) linear = with("mul", linear, width);
   ValueId inside = d.binary(smooth ? "lt" : "le", value_argument(size), width);
   return d.where(inside, value_argument(square), value_argument(linear));
@@ -71,13 +79,12 @@ void difference_loss(Decomposition& d) {
     difference = rounded(d, difference, x);
     losses = d.binary("mul", value_argument(difference), value_argument(difference));
   }
-  double beta = d.real("beta", 1);
-  if (d.detail() == "l1" || (d.detail() == "smooth_l1" && beta == 0))
+  if (d.detail() == "l1" || (d.detail() == "smooth_l1" && d.has("beta") && !d.differs("beta", 0)))
     losses = d.unary("abs", difference);
   else if (d.detail() == "smooth_l1")
-    losses = huber(d, x, difference, beta, true);
+    losses = huber(d, x, difference, d.real_or_input("beta", 1), true);
   else if (d.detail() == "huber")
-    losses = huber(d, x, difference, d.real("delta", 1), false);
+    losses = huber(d, x, difference, d.real_or_input("delta", 1), false);
   finish_reduced(d, rounded(d, losses, x), x.promoted);
 }
 
@@ -182,17 +189,20 @@ ValueId losses_of_all_classes(Decomposition& d, ValueId logs, std::int64_t dim) 
 }
 
 /// The losses of class indices, smoothed: `share` of them is that of all classes.
-void finish_smoothed(Decomposition& d, ValueId logs, ValueId target, std::int64_t dim, double share,
-                     DType dtype) {
+void finish_smoothed(Decomposition& d, ValueId logs, ValueId target, std::int64_t dim,
+                     const Argument& share, DType dtype) {
   const std::int64_t ignored = d.constant("ignore_index", -100);
   Picked picked = pick_classes(d, logs, target, dim);
   const ValueId counted = d.binary("ne", value_argument(d.convert(target, DType::int64)), ignored);
   const ValueId all = d.where(counted, value_argument(losses_of_all_classes(d, logs, dim)), 0.0);
   if (d.failed()) return;
-  const ValueId own = d.binary("mul", value_argument(picked.losses), 1 - share);
+  const ValueId losses = picked.losses;
+  const auto times = [&](ValueId x, const Argument& factor) {
+    return value_argument(d.binary("mul", value_argument(x), d.beside(losses, factor)));
+  };
   const double classes = static_cast<double>(*d.sizes(logs)[dim].constant());
-  picked.losses = d.binary("add", value_argument(own),
-                           value_argument(d.binary("mul", value_argument(all), share / classes)));
+  picked.losses = d.binary("add", times(losses, d.number_of("sub", 1.0, share)),
+                           times(all, d.number_of("div", share, classes)));
   finish_picked(d, picked, dtype);
 }
 
@@ -201,22 +211,25 @@ void finish_smoothed(Decomposition& d, ValueId logs, ValueId target, std::int64_
 void cross_entropy(Decomposition& d) {
   ValueId self = d.value("self"), target = d.value("target");
   if (d.failed()) return;
-  const double share = d.real("label_smoothing", 0);
+  const bool smooths = d.differs("label_smoothing", 0);
+  const Argument share = d.real_or_input("label_smoothing", 0);
   DType dtype = d.dtype_of(self);
   std::int64_t dim = d.rank(self) == 1 ? 0 : 1;
   const auto classes = d.sizes(self)[dim].constant();
-  if (share != 0 && (!classes || *classes == 0)) return d.keep();
+  if (smooths && (!classes || *classes == 0)) return d.keep();
   ValueId logs = softmax_over(d, d.convert(self, ops::compute_dtype(dtype)), dim, true);
   // torch's log_softmax rounds to the dtype before the loss looks.
   logs = d.convert(d.convert(logs, dtype), ops::compute_dtype(dtype));
   if (!is_floating(d.dtype_of(target))) {
-    if (share != 0) return finish_smoothed(d, logs, target, dim, share, dtype);
+    if (smooths) return finish_smoothed(d, logs, target, dim, share, dtype);
     return finish_picked(d, pick_classes(d, logs, target, dim), dtype);
   }
   ValueId shares = d.convert(target, d.dtype_of(logs));
-  if (share != 0) {
-    const ValueId own = d.binary("mul", value_argument(shares), 1 - share);
-    shares = d.binary("add", value_argument(own), share / static_cast<double>(*classes));
+  if (smooths) {
+    const Argument rest = d.number_of("sub", 1.0, share),
+                   each = d.number_of("div", share, static_cast<double>(*classes));
+    const ValueId own = d.binary("mul", value_argument(shares), d.beside(shares, rest));
+    shares = d.binary("add", value_argument(own), d.beside(own, each));
   }
   if (d.has("weight"))
     shares = d.binary_broadcast("mul", shares, along_classes(d, d.value("weight"), logs, dim));
@@ -230,16 +243,18 @@ void cosine_similarity(Decomposition& d) {
   Operands x = d.operands({"x1", "x2"}, Promotion::same);
   if (d.failed()) return;
   std::int64_t dim = d.dim("dim", 1, x.sizes.size());
-  double eps = d.real("eps", 1e-8);
+  const Argument eps = d.real_or_input("eps", 1e-8);
   auto dot = [&](const Argument& a, const Argument& b) {
     return d.reduce("sum", d.binary("mul", a, b), {dim}, false);
   };
   auto norm = [&](const Argument& a) {
-    if (!d.before_derivatives())
-      return d.binary("maximum", value_argument(d.unary("sqrt", dot(a, a))), eps);
+    if (!d.before_derivatives()) {
+      const ValueId own = d.unary("sqrt", dot(a, a));
+      return d.binary("maximum", value_argument(own), d.beside(own, eps));
+    }
     // torch raises a small norm to eps behind the back of derivatives.
     const ValueId own = norm_over(d, d.materialize(a, x), {dim}, false, 2);
-    const ValueId raised = d.binary("maximum", value_argument(own), eps);
+    const ValueId raised = d.binary("maximum", value_argument(own), d.beside(own, eps));
     const ValueId more = d.binary("sub", value_argument(raised), value_argument(own));
     return d.binary("add", value_argument(own), value_argument(d.without_gradient(more)));
   };

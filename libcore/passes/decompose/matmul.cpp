@@ -142,7 +142,8 @@ void addr(Decomposition& d) {
 
 void plain_product(Decomposition& d) {
   const bool batch = d.has("batch1");
-  if ((batch || d.has("mat1")) && d.differs("beta", 1)) {
+  const bool scales = d.differs("beta", 1) || d.is_number_input("alpha");
+  if ((batch || d.has("mat1")) && scales) {
     return scaled_sum(d, d.value(batch ? "batch1" : "mat1"), d.value(batch ? "batch2" : "mat2"));
   }
   ValueId first = d.value("self");

@@ -40,12 +40,13 @@ struct Normalized {
 
 /// (x - mean) / sqrt(variance + eps) over `dims`.
 Normalized normalize(Decomposition& d, ValueId x, const std::vector<std::int64_t>& dims,
-                     double eps) {
+                     const Argument& eps) {
   if (d.failed()) return {x, x, x};
   auto [mean, deviations] = statistics(d, x, dims);
   if (d.failed()) return {x, x, x};
   ValueId variance = divide_by(d, deviations, d.count(d.sizes(x), dims));
-  ValueId inverse = d.unary("rsqrt", d.binary("add", value_argument(variance), eps));
+  ValueId inverse =
+      d.unary("rsqrt", d.binary("add", value_argument(variance), d.beside(variance, eps)));
   ValueId centred = d.binary_broadcast("sub", x, mean);
   return {d.binary_broadcast("mul", centred, inverse), mean, inverse};
 }
@@ -75,7 +76,7 @@ void layer_norm(Decomposition& d) {
   DType dtype = d.dtype_of(d.value("input"));
   auto rank = static_cast<std::int64_t>(d.rank(x));
   auto dims = range(rank - static_cast<std::int64_t>(row.size()), rank);
-  Normalized n = normalize(d, x, dims, d.real("eps", 1e-5));
+  Normalized n = normalize(d, x, dims, d.real_or_input("eps", 1e-5));
   d.finish(scale_and_shift(d, n.value, row), dtype);
   if (d.detail() != "native") return;
   d.finish(n.mean, dtype);
@@ -93,7 +94,7 @@ void group_norm(Decomposition& d) {
   std::vector<SymExpr> grouped = {sizes[0], groups, floordiv(sizes[1], groups)};
   grouped.insert(grouped.end(), sizes.begin() + 2, sizes.end());
   auto dims = range(2, static_cast<std::int64_t>(grouped.size()));
-  Normalized n = normalize(d, d.reshape(x, grouped), dims, d.real("eps", 1e-5));
+  Normalized n = normalize(d, d.reshape(x, grouped), dims, d.real_or_input("eps", 1e-5));
   d.finish(scale_and_shift(d, d.reshape(n.value, sizes), channel), dtype);
   if (!native) return;
   d.finish(d.reshape(n.mean, {sizes[0], groups}), dtype);
@@ -109,8 +110,8 @@ void rms_norm(Decomposition& d) {
   auto dims = range(rank - static_cast<std::int64_t>(row.size()), rank);
   ValueId squares = d.binary("mul", value_argument(x), value_argument(x));
   ValueId mean = divide_by(d, d.reduce("sum", squares, dims, true), d.count(d.sizes(x), dims));
-  double eps = d.real("eps", epsilon(d.dtype_of(x)));
-  ValueId inverse = d.unary("rsqrt", d.binary("add", value_argument(mean), eps));
+  const Argument eps = d.real_or_input("eps", epsilon(d.dtype_of(x)));
+  ValueId inverse = d.unary("rsqrt", d.binary("add", value_argument(mean), d.beside(mean, eps)));
   ValueId result = scale_and_shift(d, d.binary_broadcast("mul", x, inverse), row);
   if (d.has("weight")) dtype = ops::promote(dtype, d.dtype_of(d.value("weight")));
   d.finish(result, dtype);
@@ -119,14 +120,15 @@ void rms_norm(Decomposition& d) {
 namespace {
 
 /// Writes momentum's mixture of the batch's statistic into a running one.
-void update_running(Decomposition& d, const char* name, ValueId batch, double momentum) {
+void update_running(Decomposition& d, const char* name, ValueId batch, const Argument& momentum) {
   if (!d.has(name)) return;
   ValueId running = d.value(name);
   DType dtype = d.dtype_of(running);
   batch = d.without_gradient(batch);
+  const ValueId before = d.convert(running, d.dtype_of(batch));
   ValueId old =
-      d.binary("mul", value_argument(d.convert(running, d.dtype_of(batch))), 1 - momentum);
-  ValueId share = d.binary("mul", value_argument(batch), momentum);
+      d.binary("mul", value_argument(before), d.beside(before, d.number_of("sub", 1.0, momentum)));
+  ValueId share = d.binary("mul", value_argument(batch), d.beside(batch, momentum));
   ValueId mixed = d.convert(d.binary("add", value_argument(old), value_argument(share)), dtype);
   d.write(running, mixed);
 }
@@ -154,12 +156,12 @@ void train_batch_norm(Decomposition& d, ValueId x, const std::vector<SymExpr>& c
   auto dims = range(2, static_cast<std::int64_t>(d.rank(x)));
   dims.insert(dims.begin(), 0);
   SymExpr count = d.count(d.sizes(x), dims), channels = d.sizes(x)[1];
-  double momentum = d.real("momentum", 0.1);
+  const Argument momentum = d.real_or_input("momentum", 0.1), eps = d.real_or_input("eps", 1e-5);
   auto [mean, deviations] = channel_statistics(d, x, dims, count);
   if (d.failed()) return;
   ValueId variance = divide_by(d, deviations, count);
   ValueId inverse =
-      d.unary("rsqrt", d.binary("add", value_argument(variance), d.real("eps", 1e-5)));
+      d.unary("rsqrt", d.binary("add", value_argument(variance), d.beside(variance, eps)));
   ValueId value = d.binary_broadcast("mul", d.binary_broadcast("sub", x, mean), inverse);
   d.finish(scale_and_shift(d, value, channel), dtype);
   update_running(d, "running_mean", d.reshape(mean, {channels}), momentum);
@@ -182,7 +184,9 @@ void batch_norm(Decomposition& d) {
   auto statistic = [&](const char* name) {
     return d.reshape(d.convert(d.value(name), d.dtype_of(x)), channel);
   };
-  ValueId variance = d.binary("add", value_argument(statistic("running_var")), d.real("eps", 1e-5));
+  const ValueId running = statistic("running_var");
+  ValueId variance =
+      d.binary("add", value_argument(running), d.beside(running, d.real_or_input("eps", 1e-5)));
   ValueId centred = d.binary_broadcast("sub", x, statistic("running_mean"));
   ValueId value = d.binary_broadcast("mul", centred, d.unary("rsqrt", variance));
   d.finish(scale_and_shift(d, value, channel), dtype);
@@ -210,12 +214,15 @@ void instance_norm(Decomposition& d) {
   if (sizes[0] == SymExpr(0)) return d.result(d.full(sizes, 0.0, dtype));
   std::vector<SymExpr> channel(sizes.size(), SymExpr(1));
   channel[1] = sizes[1];
-  const double eps = d.real("eps", 1e-5), momentum = d.real("momentum", 0.1);
+  const Argument eps = d.real_or_input("eps", 1e-5), momentum = d.real_or_input("momentum", 0.1);
+  const auto plus_eps = [&](ValueId of) {
+    return d.binary("add", value_argument(of), d.beside(of, eps));
+  };
   if (!d.boolean("use_input_stats", true)) {
     auto statistic = [&](const char* name) {
       return d.reshape(d.convert(d.value(name), d.dtype_of(x)), channel);
     };
-    ValueId variance = d.binary("add", value_argument(statistic("running_var")), eps);
+    ValueId variance = plus_eps(statistic("running_var"));
     ValueId centred = d.binary_broadcast("sub", x, statistic("running_mean"));
     return d.finish(
         scale_and_shift(d, d.binary_broadcast("mul", centred, d.unary("rsqrt", variance)), channel),
@@ -225,7 +232,7 @@ void instance_norm(Decomposition& d) {
   const SymExpr count = d.count(sizes, dims);
   auto [mean, deviations] = statistics(d, x, dims);
   if (d.failed()) return;
-  ValueId variance = d.binary("add", value_argument(divide_by(d, deviations, count)), eps);
+  ValueId variance = plus_eps(divide_by(d, deviations, count));
   ValueId value =
       d.binary_broadcast("mul", d.binary_broadcast("sub", x, mean), d.unary("rsqrt", variance));
   d.finish(scale_and_shift(d, value, channel), dtype);

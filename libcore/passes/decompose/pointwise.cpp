@@ -327,23 +327,22 @@ void nan_to_num(Decomposition& d) {
   DType dtype = d.dtype_of(self);
   if (!is_floating(dtype)) return d.result(d.unary("clone", self));
   double infinity = std::numeric_limits<double>::infinity(), largest = penstock::largest(dtype);
-  auto replace = [&](ValueId x, ValueId where, double with) {
-    return d.where(where, with, value_argument(x));
+  auto replace = [&](ValueId x, ValueId where, const char* name, double otherwise) {
+    return d.where(where, d.beside(x, d.real_or_input(name, otherwise)), value_argument(x));
   };
-  ValueId result = replace(self, d.unary("isnan", self), d.real("nan", 0));
-  result =
-      replace(result, d.binary("eq", value_argument(self), infinity), d.real("posinf", largest));
-  d.result(
-      replace(result, d.binary("eq", value_argument(self), -infinity), d.real("neginf", -largest)));
+  const auto is = [&](double number) { return d.binary("eq", value_argument(self), number); };
+  ValueId result = replace(self, d.unary("isnan", self), "nan", 0);
+  result = replace(result, is(infinity), "posinf", largest);
+  d.result(replace(result, is(-infinity), "neginf", -largest));
 }
 
 void logit(Decomposition& d) {
   Operands x = d.operands({"self"}, Promotion::to_float);
   ValueId self = d.materialize(x.terms[0], x);
   if (d.has("eps")) {
-    double eps = d.real("eps", 0);
-    self = d.binary("maximum", value_argument(self), eps);
-    self = rounded(d, d.binary("minimum", value_argument(self), 1 - eps), x);
+    const Argument eps = d.real_or_input("eps", 0), rest = d.number_of("sub", 1.0, eps);
+    self = d.binary("maximum", value_argument(self), d.beside(self, eps));
+    self = rounded(d, d.binary("minimum", value_argument(self), d.beside(self, rest)), x);
   }
   // Of 16 bits, every step is.
   const ValueId rest = rounded(d, d.binary("sub", 1.0, value_argument(self)), x);

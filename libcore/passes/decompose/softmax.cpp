@@ -111,7 +111,7 @@ struct AttentionOperands {
   ValueId query, key, value;  ///< key: features before columns
   std::optional<ValueId> mask;
   bool causal = false;
-  double scale = 1;
+  Argument scale = 1.0;
   DType dtype;
   /// What dropout multiplies the weights by: (batch, rows, columns).
   std::optional<ValueId> noise = {};
@@ -146,7 +146,7 @@ ValueId attend(Decomposition& d, const AttentionOperands& of, const Block& block
            value_argument(d.convert(part(d, of.query, 1, block.start, block.rows), compute))),
        arg("mat2",
            value_argument(d.convert(part(d, of.key, 2, SymExpr(0), block.columns), compute)))});
-  scores = d.binary("mul", value_argument(scores), of.scale);
+  scores = d.binary("mul", value_argument(scores), d.beside(scores, of.scale));
   std::vector<SymExpr> shape = of.batch;
   shape.insert(shape.end(), {block.rows, block.columns});
   if (of.mask) scores = masked_scores(d, d.reshape(scores, shape), mask_of(d, *of.mask, block));
@@ -221,8 +221,8 @@ void attention(Decomposition& d) {
     key = spread(key);
     value = spread(value);
   }
-  double scale = d.has("scale") ? d.real("scale", 1) : 0;
-  if (scale == 0) {
+  Argument scale = d.real_or_input("scale", 0);
+  if (scale == Argument(0.0)) {
     auto features = sizes.back().constant();
     if (!features) return d.fail("the scale depends on a symbolic size");
     scale = 1 / std::sqrt(static_cast<double>(*features));

@@ -3,11 +3,11 @@
 // computed anew before each run (SourceKind::computed), and a comparison guards its outcome.
 // Wherever else its value counts, it is guarded by value as any other.
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 
 #include "ir/float_format.h"
-#include "ops/number_arguments.h"
 #include "python/literal.h"
 #include "record/objects/number.h"
 #include "record/objects/torch_call.h"
@@ -184,6 +184,18 @@ Shadow Sizes::followed_length(Operand container) {
   return Shadow::sourced(length);
 }
 
+/// True when the comparison of the number holds, now and, by the guard that this adds, wherever an
+/// entry runs.
+bool Sizes::holds(Operand number, ops::NumberBound bound) {
+  const auto now =
+      compute(bound.comparison, *plain_number(number.object), PythonNumber::of(bound.than));
+  if (!now || now->integer == 0) return false;
+  const SourceId limit = number_constant(Argument(bound.than));
+  const SourceId compared = computed(bound.comparison, number_source(number), limit);
+  walk_.facts.add_guard(GuardKind::truth, compared, true);
+  return true;
+}
+
 /// True when torch takes the number for a tensor of `dtype` as it is now and whenever the guard
 /// that this adds holds: an overflow is an error of torch's, and some kernels have rules of their
 /// own for infinity and NaN.
@@ -195,31 +207,48 @@ bool Sizes::fits_dtype(Operand number, DType dtype) {
   const auto fits =
       size ? compute(NumberOp::less_equal, *size, PythonNumber::of(largest)) : std::nullopt;
   if (!fits || fits->integer == 0) return false;
-  const SourceId limit = walk_.recorder.guards().source(
-      SourceStep{SourceKind::number, kNoSource, {}, 0, Argument(largest)});
+  const SourceId limit = number_constant(Argument(largest));
   const SourceId absolute = computed(NumberOp::absolute, number_source(number), kNoSource);
   walk_.facts.add_guard(GuardKind::truth, computed(NumberOp::less_equal, absolute, limit), true);
   return true;
 }
 
-std::optional<Argument> Sizes::number_input(Operand number, const std::string& op,
-                                            std::string_view parameter, std::optional<DType> self) {
+/// True when an entry may take other numbers in this one's place, as far as the guards that this
+/// adds hold.
+bool Sizes::may_change(Operand number, const ops::NumberTaken& taken, std::optional<DType> self) {
+  using enum ops::NumberArgument;
+  const bool whole = !PyFloat_CheckExact(number.object);
+  const bool of_integers = whole && self && !is_floating(*self);
+  if (taken.how == refused) return false;
+  DType dtype = self.value_or(whole ? DType::int64 : DType::float32);
+  const bool promotes = taken.how == promoted || taken.how == exponent;
+  if (promotes && !whole && !is_floating(dtype)) dtype = DType::float32;
+  if ((promotes || taken.how == checked) && !fits_dtype(number, dtype)) return false;
+  // As an element of fewer bits a number may be 0 that is none.
+  if (taken.how == divisor && of_integers)
+    return self == DType::int64 && holds(number, {NumberOp::not_equal, 0});
+  if (taken.how == exponent && of_integers && !holds(number, {NumberOp::greater_equal, 0}))
+    return false;
+  return std::ranges::all_of(taken.bounds, [&](const std::optional<ops::NumberBound>& bound) {
+    return !bound || holds(number, *bound);
+  });
+}
+
+ops::NumberTaken number_taken(const torch::ResolvedCall& call, std::string_view argument) {
+  const auto& parameters = call.schema->parameters;
+  const auto found = std::ranges::find(parameters, argument, &torch::Parameter::name);
+  if (found == parameters.end()) return {};
+  return ops::number_argument(call.schema->op(), argument, found->type_text);
+}
+
+std::optional<Argument> Sizes::number_input(Operand number, const ops::NumberTaken& taken,
+                                            std::optional<DType> self) {
   if (!is_followed(number)) return std::nullopt;
   if (walk_.recorder.guards().is_decided(number.shadow.index)) {
     const auto size = decided_expression(number.shadow.index);
     return size ? std::optional(Argument(*size)) : std::nullopt;
   }
-  const ops::NumberArgument how = ops::number_argument(op, parameter);
-  if (how == ops::NumberArgument::refused) return std::nullopt;
-  const bool whole = !PyFloat_CheckExact(number.object);
-  // The quotient of ints may be an error.
-  const bool divides = op.find("div") != std::string::npos || op.find("mod") != std::string::npos ||
-                       op.find("remainder") != std::string::npos;
-  if (divides && whole && self && !is_floating(*self)) return std::nullopt;
-  if (how == ops::NumberArgument::checked) {
-    const DType dtype = self.value_or(whole ? DType::int64 : DType::float32);
-    if (!fits_dtype(number, dtype)) return std::nullopt;
-  }
+  if (!may_change(number, taken, self)) return std::nullopt;
   const SourceId source = number_source(number);
   if (is_computed(number)) {
     auto* type = reinterpret_cast<PyObject*>(Py_TYPE(number.object));

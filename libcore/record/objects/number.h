@@ -23,4 +23,7 @@ std::optional<bool> element_number(Walk& walk, FrameShadow& frame, Operand tenso
 std::optional<bool> number_operation(Walk& walk, FrameShadow& frame, NumberOp op, Operand left,
                                      const Operand* right, int pops);
 
+/// How the call's op takes a number as that argument.
+ops::NumberTaken number_taken(const torch::ResolvedCall& call, std::string_view argument);
+
 }  // namespace penstock::record

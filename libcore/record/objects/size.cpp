@@ -148,14 +148,22 @@ std::optional<SymExpr> Sizes::find_expression(SourceId source, bool as_size) {
 }
 
 /// A symbol for an int that is read, or computed, before each run. Sizes of 0 and 1 are constants
-/// everywhere, and so is such a number.
+/// everywhere, and so is such a number, and -1, which often has a meaning of its own.
 std::optional<SymExpr> Sizes::size_number(SourceId source, PyObject* number) {
   const std::int64_t value = plain_number(number)->integer;
-  if (value == 0 || value == 1) {
+  if (value >= -1 && value <= 1) {
     walk_.facts.add_guard(GuardKind::equals, source, value);
     return SymExpr(value);
   }
-  return walk_.recorder.size_number(number, value, source);
+  if (value > 0) return walk_.recorder.size_number(number, value, source);
+  // A symbol is positive: of a number below 0 the opposite is one.
+  const auto opposite = python::PyRef::steal(PyNumber_Negative(number));
+  const auto symbol =
+      opposite ? walk_.recorder.size_number(opposite.get(), -value,
+                                            computed(NumberOp::negative, source, kNoSource))
+               : std::nullopt;
+  if (!opposite) PyErr_Clear();
+  return symbol ? std::optional(-*symbol) : std::nullopt;
 }
 
 /// Of a number that is not followed its value: it must be guarded. One that is computed in a way
@@ -203,13 +211,13 @@ SourceId Sizes::source_of_term(const SymTerm& term) {
     if (atom->kind == SymAtom::Kind::maximum) op = NumberOp::maximum;
     multiply(computed(op, left, right));
   }
-  if (term.coefficient != 1) multiply(number_constant(term.coefficient));
+  if (term.coefficient != 1) multiply(number_constant(Argument(term.coefficient)));
   return product;
 }
 
-SourceId Sizes::number_constant(std::int64_t value) {
+SourceId Sizes::number_constant(Argument value) {
   return walk_.recorder.guards().source(
-      SourceStep{SourceKind::number, kNoSource, {}, 0, Argument(value)});
+      SourceStep{SourceKind::number, kNoSource, {}, 0, std::move(value)});
 }
 
 SourceId Sizes::source_of(const SymExpr& expression) {
@@ -218,9 +226,9 @@ SourceId Sizes::source_of(const SymExpr& expression) {
     const SourceId one = source_of_term(term);
     sum = sum == kNoSource ? one : computed(NumberOp::add, sum, one);
   }
-  if (sum == kNoSource) return number_constant(expression.constant_term());
+  if (sum == kNoSource) return number_constant(Argument(expression.constant_term()));
   if (expression.constant_term() != 0) {
-    sum = computed(NumberOp::add, sum, number_constant(expression.constant_term()));
+    sum = computed(NumberOp::add, sum, number_constant(Argument(expression.constant_term())));
   }
   expressions_.emplace(sum, expression);
   return sum;

@@ -281,7 +281,7 @@ bool pass_number(Walk& walk, Operand number, std::size_t position, bool method, 
   }
   if (given != call.given.end()) {
     NamedArgument& bound = call.args[static_cast<std::size_t>(given - call.given.begin())];
-    if (auto value = walk.sizes.number_input(number, call.schema->op(), bound.name, dtype)) {
+    if (auto value = walk.sizes.number_input(number, number_taken(call, bound.name), dtype)) {
       if (bound.value.as<Argument::Sequence>() == nullptr) {
         argument = bound.value = std::move(*value);
         return true;

@@ -129,7 +129,7 @@ bool plan_data(Walk& walk, PythonData& data, std::optional<DType> dtype,
     nodes.push_back(std::move(node));
   };
   for (Operand number : data.numbers) {
-    auto value = walk.sizes.number_input(number, "aten.full.default", "fill_value", dtype);
+    auto value = walk.sizes.number_input(number, {ops::NumberArgument::checked}, dtype);
     if (!value && !walk.facts.consume(number)) return false;
     data.shown.push_back(value ? std::move(*value) : *literal_of(number.object));
   }

@@ -90,7 +90,7 @@ bool divide_number(Walk& walk, FrameShadow& f, const TorchTarget& target, Operan
   // torch's Tensor.__rtruediv__ is self.reciprocal() * other.
   auto value = argument(walk, tensor);
   if (!value) return false;
-  auto factor = walk.sizes.number_input(number, "aten.mul.Tensor", "other", std::nullopt);
+  auto factor = walk.sizes.number_input(number, {ops::NumberArgument::wrapped}, std::nullopt);
   if (!factor) factor = argument(walk, number);
   if (!factor) return false;
   auto type = torch::type_of_tensor(walk.recorder.bridge(), tensor.object);

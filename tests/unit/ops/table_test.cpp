@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "ir/float_format.h"
+#include "ops/number_arguments.h"
 #include "ops/op.h"
 #include "ops/promotion.h"
 
@@ -80,4 +81,25 @@ TEST_CASE("bfloat16 of float32 is that of double") {
       }
     }
   }
+}
+
+TEST_CASE("a number may be an input where nothing speaks against it, in its bounds") {
+  using enum NumberArgument;
+  CHECK(number_argument("aten.leaky_relu.default", "negative_slope", "Scalar").how == checked);
+  CHECK(number_argument("aten.layer_norm.default", "eps", "float").how == wrapped);
+  CHECK(number_argument("aten.nobody_knows.default", "value", "Scalar?").how == checked);
+  CHECK(number_argument("aten.add_.Tensor", "other", "Tensor").how == wrapped);
+  CHECK(number_argument("aten.add.Tensor", "self", "Tensor").how == refused);
+  CHECK(number_argument("aten.cumsum.default", "dim", "int").how == refused);
+  CHECK(number_argument("aten.upsample.vec", "scale_factors", "float[]?").how == refused);
+  CHECK(number_argument("aten.arange.default", "end", "Scalar").how == refused);
+  CHECK(number_argument("torch.gradient.default", "value", "Scalar").how == refused);
+  const auto first = [](std::string_view op, std::string_view parameter) {
+    return number_argument(op, parameter, "Scalar").bounds[0];
+  };
+  CHECK(first("aten.huber_loss.default", "delta")->comparison == NumberOp::greater);
+  // What writes its argument has bounds of its own, or those of what does not.
+  CHECK_FALSE(first("aten.leaky_relu.default", "negative_slope"));
+  CHECK(first("aten.leaky_relu_.default", "negative_slope")->comparison == NumberOp::greater_equal);
+  CHECK(first("aten.addmm_.default", "beta")->comparison == NumberOp::not_equal);
 }
