@@ -148,6 +148,7 @@ def passed_on(x):
     y = x + 1
     ones = torch.ones_like(y)
     g, = torch.autograd.grad(y, x, ones)
+    ones.add_(1)
     return g * 2, g is ones
 
 
