@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "python/object.h"
+#include "torch/exchanged_members.h"
 
 namespace penstock::torch {
 
@@ -97,9 +98,7 @@ struct Registrations {
 };
 Registrations known;
 
-}  // namespace
-
-bool ops_are_overridden() {
+bool is_registered() {
   if (known.all == nullptr) known.all = find_registrations();
   if (known.all == nullptr || PySet_GET_SIZE(known.all) == known.seen)
     return !known.overridden.empty();
@@ -108,8 +107,14 @@ bool ops_are_overridden() {
   return !known.overridden.empty();
 }
 
+}  // namespace
+
+bool ops_are_overridden() {
+  return is_registered() || !exchanged_member().empty();
+}
+
 const std::string& overridden_op() {
-  return known.overridden;
+  return known.overridden.empty() ? exchanged_member() : known.overridden;
 }
 
 }  // namespace penstock::torch
