@@ -1,9 +1,10 @@
-// Gradients that the graph itself asks for, by backward() or torch.autograd.grad.
+// Gradients that the graph itself asks for, by backward().
 //
 // The values that gradients are asked for are the leaves: a walk back from what backward() was
-// called on (reverse_walk.h) ends at them, whatever made them. The nodes that it adds stand where
-// the call stood; behind it they are nodes like others, which a later call differentiates where
-// this one creates a graph.
+// called on (reverse_walk.h) ends at them, whatever made them. torch.autograd.grad may be asked for
+// what an op made of another such value: its walk goes on as far as one is behind. The nodes that
+// it adds stand where the call stood; behind it they are nodes like others. Where the program wants
+// to go through them again (create_graph), a later walk does.
 #include <algorithm>
 #include <deque>
 #include <utility>
@@ -61,18 +62,12 @@ class Expansion {
     return values;
   }
 
-  static bool is_set(const Node& node, std::string_view flag) {
-    const Argument* argument = find_argument(node, flag);
-    const bool* truth = argument == nullptr ? nullptr : argument->as<bool>();
-    return truth != nullptr && *truth;
-  }
-
   void expand(const Node& call) {
     const std::vector<ValueId> of = values_of(call, ops::kGradientOf),
                                leaves = values_of(call, ops::kGradientWith),
-                               given = values_of(call, ops::kGradientGiven);
-    if (of.empty() || leaves.size() != call.results.size() ||
-        (!given.empty() && given.size() != of.size()))
+                               tangents = values_of(call, ops::kGradientTangents);
+    const bool complete = tangents.empty() ? of.size() == 1 : of.size() == tangents.size();
+    if (!complete || leaves.size() != call.results.size())
       return rewrite_.fail({Code::PS0606,
                             call.op + " has other arguments than it should",
                             {},
@@ -80,36 +75,32 @@ class Expansion {
                             {},
                             Severity::error});
     const std::size_t first = rewrite_.graph().nodes.size();
-    const std::vector<bool> tracked = depending_on(leaves, before_, rewrite_.graph());
-    ReverseWalk walk(rewrite_, tracked);
+    ReverseWalk walk(rewrite_, depending_on(leaves, before_, rewrite_.graph()));
     for (const Node& node : before_) walk.note(node);
-    for (std::size_t i = 0; i < of.size(); ++i)
-      walk.add(of[i],
-               {of[i], given.empty() ? emit_full(rewrite_, rewrite_.type(of[i]), 1) : given[i]});
-    // backward() goes no further than to leaves, whatever made them.
-    const bool goes_on = find_argument(call, ops::kGradientGiven) != nullptr;
-    std::vector<bool> is_leaf(rewrite_.graph().values.size(), false);
-    for (ValueId leaf : leaves) is_leaf[leaf] = true;
-    const auto is_end = [&](const Node& node) {
-      const auto is_one = [&](ValueId result) { return is_leaf[result]; };
-      return std::ranges::any_of(node.results, is_one) && !(goes_on && takes_any(node, tracked));
-    };
-    for (auto node = before_.rbegin(); node != before_.rend() && !rewrite_.failed(); ++node) {
-      if (!is_end(*node)) walk.visit(*node);
+    for (std::size_t i = 0; i < of.size(); ++i) {
+      walk.add(of[i], {of[i], tangents.empty() ? emit_full(rewrite_, rewrite_.type(of[i]), 1)
+                                               : tangents[i]});
     }
+    go_back(walk, tangents.empty() ? leaves : std::vector<ValueId>());
     rewrite_.set_call(call.call);
     for (std::size_t i = 0; i < leaves.size() && !rewrite_.failed(); ++i)
       rewrite_.replace(call.results[i], gradient_of(walk, leaves[i]));
-    if (!is_set(call, ops::kGradientCreates)) return;
-    const std::vector<Node>& made = rewrite_.graph().nodes;
-    before_.insert(before_.end(), made.begin() + static_cast<std::ptrdiff_t>(first), made.end());
+    const bool again = std::ranges::any_of(
+        call.results, [&](ValueId result) { return rewrite_.type(result).requires_grad; });
+    const std::vector<Node>& nodes = rewrite_.graph().nodes;
+    if (again)
+      before_.insert(before_.end(), nodes.begin() + static_cast<std::ptrdiff_t>(first),
+                     nodes.end());
   }
 
-  static bool takes_any(const Node& node, const std::vector<bool>& values) {
-    bool takes = false;
-    for (const NamedArgument& argument : node.args)
-      for_each_value(argument.value, [&](ValueId id) { takes = takes || values[id]; });
-    return takes;
+  /// Over all nodes so far, the last one first, but those that made one of `ends`.
+  void go_back(ReverseWalk& walk, const std::vector<ValueId>& ends) {
+    std::vector<bool> is_end(rewrite_.graph().values.size(), false);
+    for (ValueId end : ends) is_end[end] = true;
+    for (auto node = before_.rbegin(); node != before_.rend() && !rewrite_.failed(); ++node) {
+      if (std::ranges::none_of(node->results, [&](ValueId result) { return is_end[result]; }))
+        walk.visit(*node);
+    }
   }
 
   /// A tensor of its own: what comes may be another leaf's as well.
@@ -121,7 +112,7 @@ class Expansion {
   }
 
   passes::Rewrite rewrite_;
-  std::deque<Node> before_;  ///< what later calls may go back over: the places stay
+  std::deque<Node> before_;  ///< what gradients may go through so far: their places stay
 };
 
 }  // namespace

@@ -1,5 +1,7 @@
 #include "jit/client.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <iterator>
 #include <utility>
@@ -123,6 +125,19 @@ void refuse_sizes(const Interface& interface, record::ChangedNumbers& changed) {
     changed.refuse_decided_sizes();
   else
     changed.refuse_sizes();
+}
+
+/// A graph could not be compiled: what the next recording leaves out, in words; empty: nothing.
+/// `within`: it computes gradients.
+std::string_view leave_out(const Interface& interface, Code why, bool within,
+                           record::ChangedNumbers& changed) {
+  if (within) {
+    changed.refuse_gradients();
+    return "with gradients within";
+  }
+  if (interface.symbols.empty() || why == Code::PS0709) return {};
+  refuse_sizes(interface, changed);
+  return "for sizes that change";
 }
 
 }  // namespace
@@ -436,7 +451,7 @@ void JitClient::install(Segment& segment, CapturedSegment recorded, EntryCount& 
   const Interface& interface = (*entry)->interface();
   const bool grad_mode = starts_in_grad_mode(recorded.graph),
              gradients = gives_gradients(recorded.graph),
-             passes_twice = gradients || ops::goes_backward(recorded.graph);
+             within = ops::goes_backward(recorded.graph), passes_twice = gradients || within;
   (*entry)->count = &count;
   (*entry)->set_surroundings(surroundings());
   if (options_.profile != nullptr) (*entry)->profile = &options_.profile->add(interface);
@@ -456,15 +471,15 @@ void JitClient::install(Segment& segment, CapturedSegment recorded, EntryCount& 
   } else if (auto given =
                  give_executor(**entry, std::move(recorded.graph), recorded.code, gradients);
              !given) {
-    const bool at_limit = given.error().code == Code::PS0709;
     // Other sizes would take as long.
-    if (at_limit) segment.gave_up = true;
-    if (!interface.symbols.empty() && !at_limit) {
-      // The next call that fits no entry is recorded for its own sizes.
-      refuse_sizes(interface, segment.start.changed());
+    if (given.error().code == Code::PS0709 && !within) segment.gave_up = true;
+    const std::string_view without =
+        leave_out(interface, given.error().code, within, segment.start.changed());
+    if (!without.empty()) {
+      // The next call that fits no entry is recorded so.
       count.runs = 0;
       return sink_.restarted({interface.id,
-                              "not compiled for sizes that change: " + given.error().message,
+                              fmt::format("not compiled {}: {}", without, given.error().message),
                               interface.location});
     }
     (*entry)->why_not = given.error().message;

@@ -7,19 +7,20 @@
 
 namespace penstock::ops {
 
-/// The op that a call of backward(), or of torch.autograd.grad, is in a graph: gradients of values,
-/// with respect to others that they depend on, as torch's engine gives them.
+/// The op that a call of backward() or torch.autograd.grad is in a graph: gradients of values, with
+/// respect to others that they depend on, as torch's engine gives them to leaves.
 ///
-///   of       a value with one element, whose tangent is 1; or a list of values
-///   with     a list of values: each has its gradient among the results, in this order
-///   given    of torch.autograd.grad: the tangents of the values, in a list; empty: 1 each. The
-///            ways back go through the values of `with` on to others
-///   creates  of torch.autograd.grad: whether the results have gradients of their own
+///   of        a value, or a list of them
+///   with      a list of values: each has its gradient among the results, in this order
+///   tangents  a list, one for each value of `of`; not there: of has one element, whose tangent is
+///             1, and what is in `with` are leaves, which depend on nothing
+///
+/// Results that require gradients are ones that later gradients go through.
 ///
 /// decompose puts the computation in its place (autodiff/expand_gradients.cpp): nothing runs it.
 inline constexpr std::string_view kGradient = "torch.gradient.default";
 inline constexpr std::string_view kGradientOf = "of", kGradientWith = "with",
-                                  kGradientGiven = "given", kGradientCreates = "creates";
+                                  kGradientTangents = "tangents";
 
 inline bool goes_backward(const Graph& graph) {
   return std::ranges::any_of(graph.nodes, [](const Node& node) { return node.op == kGradient; });

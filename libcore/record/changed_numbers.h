@@ -28,6 +28,9 @@ class ChangedNumbers {
   /// decides other ones than the entries before are for.
   void refuse_decided_sizes() { decided_ = kMostDecided; }
   bool refuses_decided_sizes() const { return decided_ >= kMostDecided; }
+  /// Gradients that the segment computes end it: no graph with them within could be compiled.
+  void refuse_gradients() { refuses_gradients_ = true; }
+  bool refuses_gradients() const { return refuses_gradients_; }
   /// An entry was not for the size that elements decided, and the call is recorded.
   void note_decided() { ++decided_; }
 
@@ -56,7 +59,7 @@ class ChangedNumbers {
   /// None, one and more of each of a few sizes are entries of their own.
   static constexpr int kMostDecided = 12;
 
-  bool refuses_sizes_ = false;
+  bool refuses_sizes_ = false, refuses_gradients_ = false;
   int decided_ = 0;
   std::unordered_set<std::string> sources_;  ///< as SourceTable::text writes them
   std::unordered_map<std::string, std::string>

@@ -14,6 +14,28 @@ namespace penstock::record {
 using python::PyRef;
 using python::qualified_name;
 
+namespace {
+
+/// What annotations are made of, `List[int]` or `int | None`: nobody changes it, and typing hands
+/// out the same one for the same words as long as its caches hold it.
+bool is_type_expression(PyObject* object) {
+  static PyTypeObject* const joined = [] {
+    PyObject* module = PyImport_ImportModule("types");
+    PyObject* found = module == nullptr ? nullptr : PyObject_GetAttrString(module, "UnionType");
+    Py_XDECREF(module);
+    PyErr_Clear();
+    return reinterpret_cast<PyTypeObject*>(found);
+  }();
+  PyTypeObject* type = Py_TYPE(object);
+  if (type == &Py_GenericAliasType || type == joined) return true;
+  if (!PyType_HasFeature(type, Py_TPFLAGS_HEAPTYPE)) return false;
+  PyObject* module = PyDict_GetItemString(type->tp_dict, "__module__");
+  return module != nullptr && PyUnicode_Check(module) &&
+         PyUnicode_CompareWithASCIIString(module, "typing") == 0;
+}
+
+}  // namespace
+
 void Facts::add_guard(GuardKind kind, SourceId source, Argument expected, PyObject* live) {
   Guard guard{kind, source, kNoSource, std::move(expected), {}, {}, {}, -1};
   if (live != nullptr) guard.live = walk_.recorder.guards().live(live);
@@ -88,7 +110,8 @@ bool Facts::consume_identity(Operand operand) {
 bool is_known_by_identity(PyObject* object) {
   return PyType_Check(object) || PyFunction_Check(object) || PyCFunction_Check(object) ||
          PyModule_Check(object) || PyCode_Check(object) || Py_TYPE(object) == &PyMethodDescr_Type ||
-         Py_TYPE(object) == &PyWrapperDescr_Type || object == Py_NotImplemented;
+         Py_TYPE(object) == &PyWrapperDescr_Type || object == Py_NotImplemented ||
+         is_type_expression(object);
 }
 
 bool Facts::consume_address(Operand operand) {

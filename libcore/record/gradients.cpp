@@ -105,6 +105,15 @@ void Gradients::go_through(const std::vector<PyRef>& nodes, RaisePlace place) {
   for (const PyRef& node : nodes) nodes_.try_emplace(node.get(), PyRef::borrow(node.get()));
 }
 
+bool Gradients::may_go_back_over(std::size_t ops, bool again) {
+  constexpr std::size_t kMostComputed = 4096;
+  ops += again_;
+  if (computed_ + ops > kMostComputed) return false;
+  computed_ += ops;
+  if (again) again_ += ops;
+  return true;
+}
+
 bool Gradients::is_spent(PyObject* tensor) const {
   if (is_view(tensor)) return false;
   const RecordedOps ops = recorded_ops(tensor);

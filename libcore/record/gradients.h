@@ -32,6 +32,10 @@ class Gradients {
   void go_through(const std::vector<python::PyRef>& nodes, RaisePlace place);
   bool went_backward() const { return !nodes_.empty(); }
   RaisePlace first_backward() const { return first_; }
+  /// Whether gradients may be computed within the graph once more, going back over `ops` of its
+  /// ops: what that comes to stays within what is compiled in reasonable time. Rows of a Jacobian
+  /// are a call each. `again`: later gradients may go through these.
+  bool may_go_back_over(std::size_t ops, bool again);
   /// Whether torch would refuse to go backward from the tensor, because backward() has been there.
   bool is_spent(PyObject* tensor) const;
 
@@ -44,6 +48,8 @@ class Gradients {
   std::unordered_map<PyObject*, Set> set_;  ///< by the tensor, which the graph's inputs keep
   std::unordered_map<PyObject*, python::PyRef> nodes_;
   RaisePlace first_;
+  std::size_t computed_ = 0;  ///< ops that gradients so far come to
+  std::size_t again_ = 0;     ///< those of them that later ones may go through
 };
 
 /// What torch recorded of the ops that led to a tensor.

@@ -168,8 +168,8 @@ bool makes_named_tuple(PyObject* callable) {
   return python::text_of(code->co_qualname) == "namedtuple.<locals>._make";
 }
 
-/// True for functions and types that go over their only argument, or ask it for an item, and keep
-/// nothing of it.
+/// True for functions and types that go over an argument, or ask it for an item, and keep nothing
+/// of it.
 bool uses_up(PyObject* callable) {
   if (makes_named_tuple(callable)) return true;
   const std::array<PyTypeObject*, 5> types = {&PyList_Type, &PyTuple_Type, &PySet_Type,
@@ -182,15 +182,27 @@ bool uses_up(PyObject* callable) {
   const auto is_function = [&](const char* name) {
     return PyDict_GetItemString(PyEval_GetBuiltins(), name) == callable;
   };
-  return PyCFunction_Check(callable) && std::ranges::any_of(names, is_function);
+  if (!PyCFunction_Check(callable)) return false;
+  return std::ranges::any_of(names, is_function) ||
+         python::qualified_name(callable) == "_functools.reduce";
+}
+
+/// True for an instruction that does nothing but push one value, which is no code's.
+bool loads_plainly(Opcode opcode) {
+  return opcode == Opcode::LOAD_CONST || opcode == Opcode::LOAD_SMALL_INT ||
+         opcode == Opcode::LOAD_FAST || opcode == Opcode::LOAD_FAST_BORROW;
 }
 
 /// True if the instruction behind the frame's call, which pops so much, goes over what it gives and
-/// nothing else sees that.
+/// nothing else sees that: a loop, or another call, whose further arguments may be loaded between.
 bool is_used_up(const FrameShadow& f, int pops) {
   const python::Bytecode& code = f.frame->bytecode();
   const python::Instruction* next = code.at(f.instruction->next);
-  while (next != nullptr && next->opcode == Opcode::PRECALL) next = code.at(next->next);
+  int above = 0;  // values loaded on top of it
+  const auto is_between = [&] {
+    return next != nullptr && (next->opcode == Opcode::PRECALL || loads_plainly(next->opcode));
+  };
+  for (; is_between(); next = code.at(next->next)) above += next->opcode != Opcode::PRECALL;
   if (next == nullptr) return false;
   switch (next->opcode) {
     case Opcode::GET_ITER:
@@ -198,15 +210,17 @@ bool is_used_up(const FrameShadow& f, int pops) {
     case Opcode::UNPACK_EX:
     case Opcode::LIST_EXTEND:
     case Opcode::SET_UPDATE:
-      return true;
+      return above == 0;
     case Opcode::CALL:
       break;
     default:
       return false;
   }
-  if (next->argument != 1 || f.frame->depth() < pops + 2) return false;
-  const auto below = [&](int place) { return f.frame->peek(place - 1 + pops); };
-  const auto operands = python::call_operands(1, below);
+  const int given = next->argument;
+  if (given <= above || f.frame->depth() < pops + given - above + 1) return false;
+  // By place from the top as the call finds it, which is above what is on the stack now.
+  const auto below = [&](int place) { return f.frame->peek(place - above - 1 + pops); };
+  const auto operands = python::call_operands(given, below);
   return !operands.has_self && uses_up(below(operands.callable));
 }
 

@@ -323,15 +323,3 @@ def checkpoint(function, *args, use_reentrant, context_fn=None, preserve_rng_sta
         left_checkpoint()
         raise
     return end_checkpoint(running, result, args, use_reentrant)
-
-
-# -- gradients
-
-
-@stands_for("torch.autograd.grad")
-def grad_with_respect_to(function):
-    def form(outputs, inputs, grad_outputs=None, retain_graph=None, create_graph=False, only_inputs=True,
-             allow_unused=None, is_grads_batched=False, materialize_grads=False):
-        return function(outputs, tuple(inputs), grad_outputs, retain_graph, create_graph, only_inputs, allow_unused,
-                        is_grads_batched, materialize_grads)
-    return form

@@ -39,6 +39,8 @@ class RecordedGuards {
   /// Whether elements decide the number at a source, or one that it is computed of: it is an int
   /// that no guard can stand on.
   bool is_decided(SourceId id) const { return decided_.contains(id); }
+  /// Whether no graph with gradients within could be compiled from where the segment starts.
+  bool refuses_gradients() const { return changed_ != nullptr && changed_->refuses_gradients(); }
   /// The fact holds in every call, by a rule of the language: no guard is added for it.
   void always_holds(GuardKind kind, SourceId source, PyObject* object) {
     live_facts_.insert({kind, source, live(object)});

@@ -27,14 +27,31 @@ namespace penstock::record {
 
 using python::PyRef;
 
-bool is_one_number(const TensorType& type) {
-  return type.device == "cpu" && is_floating(type.dtype) &&
-         std::ranges::all_of(type.sizes, [](const SymExpr& size) { return size.constant() == 1; });
+namespace {
+
+/// Whether memory is written through `.data`, of which torch's versions do not tell: its backward
+/// takes what it saved as it stands in memory by then, which the graph's values do not say.
+bool is_written_unseen(const Recorder& recorder) {
+  return std::ranges::any_of(recorder.graph().nodes, [&](const Node& node) {
+    return node.op == "aten.data.default" &&
+           std::ranges::any_of(node.results, [&](ValueId id) { return recorder.is_written(id); });
+  });
 }
 
-std::string obstacle_to_going_back(const Walk& walk) {
+/// Whether another input lies in the same memory as input `id`: no guard tells those apart.
+bool shares_memory(const Recorder& recorder, ValueId id) {
+  const std::int32_t storage = recorder.value(id).type.storage;
+  return storage >= 0 &&
+         std::ranges::count(recorder.graph().interface.inputs, storage,
+                            [](const Input& input) { return input.type.storage; }) > 1;
+}
+
+}  // namespace
+
+std::string obstacle_to_backward(const Walk& walk) {
   const Graph& graph = walk.recorder.graph();
   if (!walk.context.runs() || walk.context.for_backend()) return "the graph is asked for as it is";
+  if (walk.recorder.guards().refuses_gradients()) return "they could not be compiled in one graph";
   if (walk.context.autocast()) return "ops are autocast";
   if (walk.recorder.subgraphs.any() || !graph.subgraphs.empty())
     return "the graph has control flow";
@@ -43,6 +60,9 @@ std::string obstacle_to_going_back(const Walk& walk) {
     return "the graph has activation checkpoints";
   if (!torch::grad_enabled() || !torch::records_gradients_plainly())
     return "somebody looks at what torch saves for gradients";
+  if (is_written_unseen(walk.recorder)) return "memory is written through .data";
+  if (torch::PlainLeaves::get(walk.recorder.bridge()) == nullptr)
+    return "this torch keeps the hooks of a leaf in a way that is not known";
   return {};
 }
 
@@ -54,11 +74,18 @@ bool comes_from_outside(const Walk& walk) {
   });
 }
 
-bool shares_memory(const Recorder& recorder, ValueId id) {
-  const std::int32_t storage = recorder.value(id).type.storage;
-  return storage >= 0 &&
-         std::ranges::count(recorder.graph().interface.inputs, storage,
-                            [](const Input& input) { return input.type.storage; }) > 1;
+bool is_plain_leaf(const Walk& walk, PyObject* tensor, ValueId id) {
+  const Recorder& recorder = walk.recorder;
+  return torch::PlainLeaves::get(recorder.bridge())->holds(tensor) && !recorder.is_written(id) &&
+         !shares_memory(recorder, id);
+}
+
+TensorType type_of_gradient(const Recorder& recorder, ValueId of) {
+  TensorType type = recorder.value(of).type;
+  type.requires_grad = false;
+  type.storage = -1;
+  type.storage_offset = 0;
+  return type;
 }
 
 namespace {
@@ -86,6 +113,11 @@ bool asks_for_all_once(Walk& walk, const std::vector<Operand>& positional,
   });
 }
 
+bool is_one_number(const TensorType& type) {
+  return type.device == "cpu" && is_floating(type.dtype) &&
+         std::ranges::all_of(type.sizes, [](const SymExpr& size) { return size.constant() == 1; });
+}
+
 /// The sources of the graph's inputs, by the object that is there.
 std::unordered_map<PyObject*, SourceId> sources_of_inputs(const Recorder& recorder) {
   std::unordered_map<PyObject*, SourceId> sources;
@@ -98,10 +130,7 @@ std::unordered_map<PyObject*, SourceId> sources_of_inputs(const Recorder& record
 /// `source`: where the tensor comes from, as an input of the graph.
 std::optional<Leaf> leaf_at(Walk& walk, PyObject* tensor, SourceId source) {
   const auto id = walk.recorder.input_at(source);
-  const torch::PlainLeaves* plain = torch::PlainLeaves::get(walk.recorder.bridge());
-  if (!id || plain == nullptr || !plain->holds(tensor) || walk.recorder.is_written(*id) ||
-      shares_memory(walk.recorder, *id))
-    return std::nullopt;
+  if (!id || !is_plain_leaf(walk, tensor, *id)) return std::nullopt;
   return Leaf{{Shadow::sourced(source), tensor}, *id, {}, kNoValue, 0};
 }
 
@@ -136,15 +165,6 @@ Came what_came(const Walk& walk, const Leaf& leaf, PyObject* now) {
   return version == leaf.version ? Came::nothing : Came::added;
 }
 
-/// The gradient of a leaf, as the engine lays it out.
-TensorType type_of_gradient(const Recorder& recorder, const Leaf& leaf) {
-  TensorType type = recorder.value(leaf.id).type;
-  type.requires_grad = false;
-  type.storage = -1;
-  type.storage_offset = 0;
-  return type;
-}
-
 /// Writes down what came to the leaves.
 void add_gradients(Walk& walk, ValueId of, const std::vector<Leaf>& leaves) {
   Recorder& recorder = walk.recorder;
@@ -164,7 +184,7 @@ void add_gradients(Walk& walk, ValueId of, const std::vector<Leaf>& leaves) {
     const Came came = what_came(walk, leaf, now.get());
     if (came == Came::otherwise) return refuse();
     if (came == Came::nothing) continue;
-    TensorType type = type_of_gradient(recorder, leaf);
+    TensorType type = type_of_gradient(recorder, leaf.id);
     if (came == Came::new_tensor) {
       const auto real = recorder.bridge().is_plain_tensor(now.get())
                             ? recorder.result_type(now.get(), {})
@@ -219,7 +239,7 @@ std::optional<bool> model_backward(Walk& walk, FrameShadow& f, Operand function,
   if (!walk.recorder.bridge().is_plain_tensor(positional[0].object) ||
       !is_one_number(walk.recorder.value(of).type))
     return refuse();
-  if (std::string why = obstacle_to_going_back(walk); !why.empty()) return refuse(why);
+  if (std::string why = obstacle_to_backward(walk); !why.empty()) return refuse(why);
   if (!asks_for_all_once(walk, positional, keywords)) return refuse();
   const RecordedOps recorded = recorded_ops(positional[0].object);
   if (recorded.leaves.empty() || !recorded.is_torchs || comes_from_outside(walk))

@@ -1,6 +1,6 @@
 #pragma once
 
-// backward() and `.grad` (backward.cpp).
+// backward() and `.grad` (backward.cpp), and torch.autograd.grad (engine_gradients.cpp).
 
 #include "record/walk.h"
 
@@ -11,20 +11,22 @@ std::optional<bool> model_backward(Walk& walk, FrameShadow& frame, Operand funct
                                    const std::vector<Operand>& positional,
                                    const std::vector<std::pair<PyObject*, Operand>>& keywords,
                                    int pops);
-/// torch.autograd.grad (asked_gradients.cpp).
-std::optional<bool> model_grad(Walk& walk, FrameShadow& frame, Operand function,
-                               const std::vector<Operand>& positional,
-                               const std::vector<std::pair<PyObject*, Operand>>& keywords,
-                               int pops);
+/// torch.autograd.graph._engine_run_backward, by which torch.autograd.grad calls torch's engine.
+std::optional<bool> model_engine_gradients(
+    Walk& walk, FrameShadow& frame, Operand function, const std::vector<Operand>& positional,
+    const std::vector<std::pair<PyObject*, Operand>>& keywords, int pops);
+
 /// Why the graph is none that gradients are made within; empty: it is.
-std::string obstacle_to_going_back(const Walk& walk);
+std::string obstacle_to_backward(const Walk& walk);
 /// Whether another op of the program than those that are recorded here made an input through which
 /// gradients go.
 bool comes_from_outside(const Walk& walk);
-/// Whether another input lies in the same memory as input `id`: no guard tells those apart.
-bool shares_memory(const Recorder& recorder, ValueId id);
-/// Whether torch starts from a tensor of that type when it is not told with what.
-bool is_one_number(const TensorType& type);
+/// Whether nothing happens in backward to the tensor, input `id`, but that its gradient comes to
+/// it. Needs: no obstacle.
+bool is_plain_leaf(const Walk& walk, PyObject* tensor, ValueId id);
+/// What a gradient of value `of` is, one that requires none itself.
+TensorType type_of_gradient(const Recorder& recorder, ValueId of);
+
 /// `tensor.grad`, of a tensor that was there before the segment; nothing where a graph does not
 /// know of it.
 std::optional<Shadow> gradient_attribute(Walk& walk, Operand tensor);

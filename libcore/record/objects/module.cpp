@@ -239,7 +239,7 @@ std::optional<bool> model_end_range(Walk&, FrameShadow& f, Operand function,
 CodeModel find_code_model(std::string_view name) {
   if (name == "optimizer_loop") return model_optimizer_loop;
   if (name == "backward") return model_backward;
-  if (name == "grad") return model_grad;
+  if (name == "engine_gradients") return model_engine_gradients;
   if (name == "signature") return model_signature;
   if (name == "copy") return model_copy;
   if (name == "update_wrapper") return model_update_wrapper;

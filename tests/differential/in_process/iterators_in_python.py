@@ -1,6 +1,8 @@
 """Objects that the program goes over by methods of its own: __next__, __getitem__ without __iter__, and generators that
 are left inside a `try` whose clauses take no end of them, as collections.abc.Sequence has; and such that `finally` ends."""
 import collections.abc
+import functools
+import operator
 
 import torch
 
@@ -214,7 +216,24 @@ def abandoned(x, make):
     return x, len(log)
 
 
-functions = [over_next, by_next, over_items, sized_items, of_pairs, joined, under_way, failing, of_older, left_early, nested, of_layers]
+def with_more_arguments(x):
+    scaled = functools.reduce(operator.add, map(lambda place: x * place, range(1, 4)), x)
+    same = functools.reduce(operator.and_, map(operator.eq, (2, 3), (2, 3)), True)
+    first = next(filter(lambda y: y.dim() == 1, [x.sum(), x]), None)
+    return scaled + sum(map(float, (1, 2)), 3), same, first
+
+
+def kept_beside_others(x):
+    lengths = map(len, ([1], [1, 2]))
+    pair = tuple_of(lengths, 3)
+    return x * next(lengths), pair[1]
+
+
+def tuple_of(*items):
+    return items
+
+
+functions = [with_more_arguments, kept_beside_others, over_next, by_next, over_items, sized_items, of_pairs, joined, under_way, failing, of_older, left_early, nested, of_layers]
 with torch.no_grad():
     for turn in range(4):
         for function in functions:

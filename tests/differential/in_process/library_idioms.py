@@ -3,6 +3,7 @@ signatures of wrapped functions, parameters in sets, caches asked about new tens
 """
 import functools
 import inspect
+import typing
 
 import torch
 from torch import nn
@@ -340,6 +341,21 @@ def mapped(x):
     return torch.utils._pytree.tree_map(lambda leaf: leaf * 2, {"a": x, "b": [x + 1, (x, 3)]})
 
 
+# -- types that are written down as the code runs
+
+def cast_on_the_way(x, kind):
+    y = typing.cast(typing.Union[torch.Tensor, typing.Sequence[kind]], x * 2)
+    shape = typing.cast("list[int]", y.shape) if kind is int else typing.cast(dict[str, kind], y.shape)
+    return y + len(shape)
+
+
+Named = typing.Optional[typing.Dict[str, int]]
+
+
+def looks_at_a_type(x, kind=Named):
+    return x * (2 if kind is Named else 3)
+
+
 with torch.no_grad():
     x = torch.tensor([1.0, -2.0])
     scales = [Scale(2), Shift()]
@@ -378,3 +394,7 @@ with torch.no_grad():
         if turn == 2:
             del second.__signature__
             Processors.__len__ = lambda self: 5
+        print(show(cast_on_the_way(x, int)), show(cast_on_the_way(x, float)))
+        print(show(looks_at_a_type(x)), show(looks_at_a_type(x, typing.Optional[int])))
+        if turn == 2:
+            Named = typing.Optional[int]

@@ -323,6 +323,60 @@ TEST_CASE("backward() in a graph becomes what its gradients are computed by") {
   CHECK(outputs[2] == std::vector<double>{4, 10, 18});
 }
 
+/// A call of torch.autograd.grad in the graph; its results.
+std::vector<ValueId> gradients_in(GradientGraph& g, ValueId of, ValueId tangent,
+                                  const std::vector<ValueId>& with, bool again) {
+  Node node{std::string(ops::kGradient), {}, {}, -1};
+  const auto list = [&](const char* name, const std::vector<ValueId>& values) {
+    Argument::Sequence items{Argument::Sequence::Kind::list, {}};
+    for (ValueId value : values) items.items.push_back(g.value(value));
+    node.args.push_back({name, std::move(items)});
+  };
+  list("of", {of});
+  list("with", with);
+  list("tangents", {tangent});
+  for (ValueId value : with) {
+    TensorType type = g.graph.values[value].type;
+    type.requires_grad = again;
+    node.results.push_back(add_value(g.graph, "gradient", type));
+  }
+  g.graph.nodes.push_back(node);
+  return node.results;
+}
+
+std::vector<std::vector<double>> expanded_and_run(Graph graph,
+                                                  const std::vector<std::vector<double>>& inputs) {
+  PassTrace silent;
+  const auto expanded =
+      passes::decompose(std::move(graph), {.differentiation = &kExpansion}, silent);
+  REQUIRE_MESSAGE(expanded.has_value(), (expanded ? "" : expanded.error().message));
+  CHECK_FALSE(ops::goes_backward(*expanded));
+  return run(*expanded, inputs);
+}
+
+TEST_CASE("autograd.grad goes through what made a value that it is asked for, and has tangents") {
+  GradientGraph g;
+  const ValueId x = g.leaf(), t = g.input({SymExpr(3)}, DType::float64);
+  const ValueId hidden = g.binary("mul", x, 3.0), y = g.binary("mul", hidden, g.value(x));
+  for (ValueId gradient : gradients_in(g, y, t, {hidden, x}, false)) g.output(gradient);
+  const auto outputs = expanded_and_run(std::move(g.graph), {{1, 2, 3}, {1, 10, 100}});
+  CHECK(outputs[0] == std::vector<double>{1, 20, 300});
+  CHECK(outputs[1] == std::vector<double>{6, 120, 1800});
+}
+
+TEST_CASE("gradients go through gradients that require some") {
+  for (const bool again : {true, false}) {
+    GradientGraph g;
+    const ValueId x = g.leaf(), t = g.input({SymExpr(3)}, DType::float64);
+    const ValueId cube = g.binary("mul", g.binary("mul", x, g.value(x)), g.value(x));
+    const ValueId slope = gradients_in(g, cube, t, {x}, again)[0];
+    const ValueId sum = g.binary("add", slope, g.value(x));
+    for (ValueId gradient : gradients_in(g, sum, t, {x}, false)) g.output(gradient);
+    const auto outputs = expanded_and_run(std::move(g.graph), {{1, 2, 3}, {1, 1, 1}});
+    CHECK(outputs[0] == (again ? std::vector<double>{7, 13, 19} : std::vector<double>{1, 1, 1}));
+  }
+}
+
 TEST_CASE("backward() ends at its leaves, whatever made them") {
   GradientGraph g;
   const ValueId x = g.leaf(), leaf = g.binary("mul", x, 3.0);
@@ -345,68 +399,4 @@ TEST_CASE("backward() ends at its leaves, whatever made them") {
   const auto outputs = run(*expanded, {{1, 2, 3}});
   CHECK(outputs[0] == std::vector<double>{1, 2, 3});
   CHECK(outputs[1] == std::vector<double>{3, 6, 9});
-}
-
-namespace {
-
-/// A call of torch.autograd.grad: its gradients are values of the graph.
-std::vector<ValueId> ask(GradientGraph& g, ValueId of, const std::vector<ValueId>& with,
-                         const std::vector<ValueId>& given, bool creates) {
-  const auto list = [&](const std::vector<ValueId>& values) {
-    Argument::Sequence made{Argument::Sequence::Kind::list, {}};
-    for (ValueId id : values) made.items.push_back(g.value(id));
-    return Argument(std::move(made));
-  };
-  Node node{std::string(ops::kGradient),
-            {{std::string(ops::kGradientOf), list({of})},
-             {std::string(ops::kGradientWith), list(with)},
-             {std::string(ops::kGradientGiven), list(given)},
-             {std::string(ops::kGradientCreates), creates}},
-            {},
-            -1};
-  for (ValueId id : with) {
-    TensorType type = g.graph.values[id].type;
-    type.requires_grad = creates;
-    node.results.push_back(add_value(g.graph, "asked", type));
-  }
-  g.graph.nodes.push_back(node);
-  return node.results;
-}
-
-std::vector<std::vector<double>> run_expanded(Graph graph,
-                                              const std::vector<std::vector<double>>& inputs) {
-  PassTrace silent;
-  const auto expanded =
-      passes::decompose(std::move(graph), {.differentiation = &kExpansion}, silent);
-  REQUIRE_MESSAGE(expanded.has_value(), (expanded ? "" : expanded.error().message));
-  return run(*expanded, inputs);
-}
-
-}  // namespace
-
-TEST_CASE("gradients that are asked for go through one another, with what is given") {
-  GradientGraph g;
-  const ValueId x = g.leaf(), y = g.input({SymExpr(3)}, DType::float64);
-  const ValueId between = g.binary("mul", x, 3.0), of = g.binary("mul", between, g.value(x));
-  for (ValueId id : ask(g, of, {between, x}, {y}, false)) g.output(id);
-  const auto outputs = run_expanded(std::move(g.graph), {{1, 2, 3}, {1, 10, 100}});
-  CHECK(outputs[0] == std::vector<double>{1, 20, 300});
-  CHECK(outputs[1] == std::vector<double>{6, 120, 1800});
-}
-
-TEST_CASE("a gradient has one of its own where its call creates a graph") {
-  for (const bool creates : {true, false}) {
-    GradientGraph g;
-    const ValueId x = g.leaf();
-    const ValueId square = g.binary("mul", x, g.value(x)),
-                  cube = g.binary("mul", square, g.value(x));
-    const ValueId slope =
-        ask(g, g.apply("sum.default", {{"self", g.value(cube)}}), {x}, {}, creates)[0];
-    const ValueId sum =
-        g.apply("sum.default", {{"self", g.value(g.binary("mul", slope, g.value(x)))}});
-    g.output(ask(g, sum, {x}, {}, false)[0]);
-    // The derivative of x * 3x², or of x times what 3x² is.
-    const auto expected = creates ? std::vector<double>{9, 36, 81} : std::vector<double>{3, 12, 27};
-    CHECK(run_expanded(std::move(g.graph), {{1, 2, 3}})[0] == expected);
-  }
 }
