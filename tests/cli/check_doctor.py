@@ -54,6 +54,19 @@ def examine(suite: Suite) -> None:
     suite.check("words behind the program are the program's", "output     the same: 1 lines" in given, given)
 
 
+def examine_other_torch(suite: Suite, python: pathlib.Path) -> None:
+    """A torch of which it is not known where hooks of leaves lie: what they are found by does nothing."""
+    other = suite.work / "other"
+    subprocess.run([python, "-m", "venv", "--without-pip", other], check=True)
+    packages = subprocess.run([python, "-c", "import sysconfig; print(sysconfig.get_path('purelib'))"], check=True, capture_output=True, text=True)
+    site = next(other.glob("lib/python3.*/site-packages"))
+    (site / "torch.pth").write_text(packages.stdout + "import other_torch\n")
+    (site / "other_torch.py").write_text("import torch; torch.Tensor.register_hook = lambda self, hook: hook")
+    told = suite.command("penstock", "doctor", f"--python={other}/bin/python")
+    for word in ("all 32 ops", "training   - a step of training is several graphs: PS0307", "this torch keeps the hooks of a leaf in a way", "in parts"):
+        suite.check(f"doctor says '{word}' of another torch", word in told, told)
+
+
 def main() -> int:
     build, python = (pathlib.Path(word).absolute() for word in sys.argv[1:])
     with tempfile.TemporaryDirectory() as work:
@@ -62,7 +75,7 @@ def main() -> int:
         subprocess.run([python, "-m", "venv", "--without-pip", bare], check=True)
 
         good = suite.command("penstock", "doctor")
-        for word in (f"store      {suite.store}", f"python     {python}", "torch      2.", "all 32 ops", "Programs are compiled here",
+        for word in (f"store      {suite.store}", f"python     {python}", "torch      2.", "all 32 ops", "its backward and SGD's step, is one graph", "Programs are compiled here",
                      f"variable   PENSTOCK_STORE={suite.store}"):
             suite.check(f"doctor says '{word}'", word in good, good)
         suite.check("nothing is marked", not re.search(r"^\w+ +! ", good, re.MULTILINE), good)
@@ -74,6 +87,7 @@ def main() -> int:
         other = suite.command("penstock", "doctor", "--python=/bin/true", status=1)
         suite.check("what is no Python", "trial      ! " in other and "PS0114" in other and "Name a CPython" in other, other)
         examine(suite)
+        examine_other_torch(suite, python)
         if os.geteuid() != 0:
             shut = suite.work / "shut"
             shut.mkdir(mode=0o500)

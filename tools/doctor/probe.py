@@ -1,4 +1,4 @@
-"""What `penstock doctor` runs: tells about the Python that it is in, and calls a function that can be compiled."""
+"""What `penstock doctor` runs: tells about the Python that it is in, and calls a function that can be compiled, or with `training` trains a weight."""
 import json
 import os
 import platform
@@ -25,7 +25,20 @@ else:
     def small_program(x):
         return (x * 2 + 1).relu().sum()
 
-    for _ in range(8):
-        result = small_program(torch.arange(1000.0))
-    facts["result"] = float(result)
+    def training_step(weight, optimizer, x):
+        optimizer.zero_grad()
+        loss = (x * weight).sum()
+        loss.backward()
+        optimizer.step()
+
+    if sys.argv[1:] == ["training"]:
+        weight = torch.ones(1000, requires_grad=True)
+        optimizer = torch.optim.SGD([weight], lr=0.125)
+        for _ in range(4):
+            training_step(weight, optimizer, torch.ones(1000))
+        facts["result"] = float(weight.detach().sum())
+    else:
+        for _ in range(8):
+            result = small_program(torch.arange(1000.0))
+        facts["result"] = float(result)
 print(json.dumps(facts))

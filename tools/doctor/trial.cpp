@@ -20,8 +20,9 @@ namespace fs = std::filesystem;
 using nlohmann::json;
 using Verdict = Finding::Verdict;
 
-constexpr int kPatience = 120;   // seconds
-constexpr double kResult = 1e6;  ///< the sum of the first thousand odd numbers
+constexpr int kPatience = 120;    // seconds
+constexpr double kResult = 1e6;   ///< the sum of the first thousand odd numbers
+constexpr double kTrained = 500;  ///< the sum of a thousand weights behind four steps of 1/8 from 1
 
 /// What the trial's process left.
 struct Outcome {
@@ -30,10 +31,12 @@ struct Outcome {
   std::int64_t captured = 0;  ///< ops in graphs that ran
   std::int64_t native = 0;    ///< ops that Python ran
   std::string replaced;       ///< the op of torch's that something stands in for
+  std::string broke;          ///< why the first graph that broke did
   double seconds = 0;
 };
 
-Outcome try_it(Stage& stage, const TrialOptions& options) {
+/// `what`: the word for the probe, empty for the small program.
+Outcome try_it(Stage& stage, const TrialOptions& options, const std::string& what) {
   Outcome out;
   const TemporaryFolder folder("penstock-doctor");
   if (folder.path().empty()) {
@@ -49,6 +52,7 @@ Outcome try_it(Stage& stage, const TrialOptions& options) {
   if (!options.python.empty()) command.push_back("--python=" + options.python);
   if (!options.store.empty()) command.push_back("--store=" + options.store);
   command.push_back(folder.path() / "small_program.py");
+  if (!what.empty()) command.push_back(what);
   ChildOutcome child = run_child(command, folder.path(), kPatience);
   out.failure = std::move(child.failure);
   out.seconds = child.seconds;
@@ -58,6 +62,9 @@ Outcome try_it(Stage& stage, const TrialOptions& options) {
   (void)for_each_document(stage, documents, [&](formats::Document document, const auto&) {
     const auto* end = std::get_if<formats::EndDocument>(&document);
     const auto* skip = std::get_if<formats::SkipDocument>(&document);
+    const auto* broken = std::get_if<formats::BreakDocument>(&document);
+    if (broken != nullptr && out.broke.empty())
+      out.broke = fmt::format("{}: {}", broken->event.code, broken->event.reason);
     if (skip != nullptr && skip->event.code == facts(Code::PS0402).id)
       out.replaced = fmt::format("{}: {}", skip->event.code, skip->event.reason);
     for (const auto& [name, count] : end != nullptr ? end->counts : decltype(end->counts){}) {
@@ -124,13 +131,31 @@ Finding trial_of(const json& facts, const Outcome& outcome) {
                       outcome.captured, outcome.seconds)};
 }
 
+/// Nothing is wrong where a step of training is several graphs, only slower than it could be: what
+/// torch keeps for gradients is read from memory, and another torch may keep it otherwise.
+Finding training_of(const Outcome& outcome) {
+  const json told = json::parse(outcome.printed, nullptr, false);
+  if (!told.is_object() || told.value("result", 0.0) != kTrained)
+    return {"training",
+            fmt::format("four steps of training ended with {}",
+                        told.is_object()
+                            ? fmt::format("{}, not {}", told.value("result", 0.0), kTrained)
+                            : first_diagnostic(outcome.said) + outcome.failure),
+            Verdict::hindered,
+            "Run programs without penstock, and please report it with this text."};
+  if (!outcome.broke.empty())
+    return {"training", fmt::format("a step of training is several graphs: {}", outcome.broke),
+            Verdict::slower, "Please report it with this text: such steps are compiled, in parts."};
+  return {"training", "a step of training, its backward and SGD's step, is one graph"};
+}
+
 }  // namespace
 
 std::vector<Finding> find_by_trial(Stage& stage, const TrialOptions& options) {
   if (const auto python = find_python(options.python); !python)
     return {{"python", python.error().message, Verdict::hindered,
              std::string(facts(python.error().code).hint)}};
-  const Outcome outcome = try_it(stage, options);
+  const Outcome outcome = try_it(stage, options, {});
   const json told = json::parse(outcome.printed, nullptr, false);
   if (!outcome.failure.empty() || !told.is_object()) {
     std::string text = outcome.failure.empty() ? first_diagnostic(outcome.said) : outcome.failure;
@@ -141,8 +166,10 @@ std::vector<Finding> find_by_trial(Stage& stage, const TrialOptions& options) {
          told_why ? "Name a CPython with torch by --python." : "Please report it with this text."}};
   }
   std::vector<Finding> out = {python_of(told, outcome.said), torch_of(told)};
-  if (out[0].verdict != Verdict::hindered && out[1].verdict != Verdict::hindered)
-    out.push_back(trial_of(told, outcome));
+  if (out[0].verdict == Verdict::hindered || out[1].verdict == Verdict::hindered) return out;
+  out.push_back(trial_of(told, outcome));
+  if (out.back().verdict != Verdict::hindered)
+    out.push_back(training_of(try_it(stage, options, "training")));
   return out;
 }
 
