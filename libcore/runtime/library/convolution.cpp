@@ -127,17 +127,15 @@ class Convolution : public LibraryKernel {
       // The result may be longer than the strides say: less is padded behind.
       auto more = int_list(call, "output_padding");
       for (std::size_t i = 0; i < more.size(); ++i) g.padding_behind[i] -= more[i];
-      dnnl::deconvolution_forward::primitive_desc chosen(
-          {dnnl::prop_kind::forward_inference, dnnl::algorithm::deconvolution_direct, source,
-           weights, bias, result, g.stride, g.dilation, g.padding, g.padding_behind},
-          attributes, library_->engine);
-      keep<dnnl::deconvolution_forward>(chosen);
+      keep<dnnl::deconvolution_forward>(chosen_for<dnnl::deconvolution_forward>(
+          library_->engine, attributes, dnnl::prop_kind::forward_inference,
+          dnnl::algorithm::deconvolution_direct, source, weights, bias, result, g.stride,
+          g.dilation, g.padding, g.padding_behind));
     } else {
-      dnnl::convolution_forward::primitive_desc chosen(
-          {dnnl::prop_kind::forward_inference, dnnl::algorithm::convolution_direct, source, weights,
-           bias, result, g.stride, g.dilation, g.padding, g.padding_behind},
-          attributes, library_->engine);
-      keep<dnnl::convolution_forward>(chosen);
+      keep<dnnl::convolution_forward>(chosen_for<dnnl::convolution_forward>(
+          library_->engine, attributes, dnnl::prop_kind::forward_inference,
+          dnnl::algorithm::convolution_direct, source, weights, bias, result, g.stride, g.dilation,
+          g.padding, g.padding_behind));
     }
   }
 

@@ -134,9 +134,8 @@ class Matmul : public LibraryKernel {
     dnnl::primitive_attr attributes;
     attributes.set_post_ops(post_ops->ops);
     attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
-    const auto desc =
-        has_bias_ ? dnnl::matmul::desc(a, b, bias_, out) : dnnl::matmul::desc(a, b, out);
-    chosen_ = {desc, attributes, library_->engine};
+    chosen_ = has_bias_ ? chosen_for<dnnl::matmul>(library_->engine, attributes, a, b, bias_, out)
+                        : chosen_for<dnnl::matmul>(library_->engine, attributes, a, b, out);
     primitive_ = Primitive(std::type_identity<dnnl::matmul>(), chosen_);
     own_bytes_ = Relayout::bytes(chosen_.scratchpad_desc());
     name_ = chosen_.impl_info_str();

@@ -62,7 +62,7 @@ Result<PostOps> make_post_ops(const LibraryCall& call, const std::vector<memory:
   PostOps made;
   std::size_t next = 0;
   auto eltwise = [&](algorithm kind, double alpha = 0, double beta = 0) {
-    made.ops.append_eltwise(1.0f, kind, static_cast<float>(alpha), static_cast<float>(beta));
+    append_eltwise(made.ops, kind, static_cast<float>(alpha), static_cast<float>(beta));
   };
   auto binary = [&](algorithm kind) {
     made.argument_kinds.push_back(DNNL_ARG_ATTR_MULTIPLE_POST_OP(made.ops.len()) | DNNL_ARG_SRC_1);

@@ -8,6 +8,7 @@
 #include <type_traits>
 #include <vector>
 
+#include "runtime/library/onednn_versions.h"
 #include "runtime/library/packed_weights.h"
 #include "runtime/library_kernel.h"
 

@@ -42,11 +42,10 @@ class Pooling : public LibraryKernel {
     out_bytes_ = copy_out_.needed() ? Relayout::bytes(result) : 0;
     dnnl::primitive_attr attributes;
     attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
-    dnnl::pooling_v2_forward::primitive_desc chosen(
-        {dnnl::prop_kind::forward_inference, kind, source, result, stride, kernel, dilation,
-         padding, behind},
-        attributes, library_->engine);
-    primitive_ = dnnl::pooling_v2_forward(chosen);
+    const auto chosen =
+        chosen_for<PoolingForward>(library_->engine, attributes, dnnl::prop_kind::forward_inference,
+                                   kind, source, result, stride, kernel, dilation, padding, behind);
+    primitive_ = PoolingForward(chosen);
     name_ = chosen.impl_info_str();
     scratchpad_ = chosen.scratchpad_desc();
     arguments_.add(*library_, DNNL_ARG_SRC, source);

@@ -18,16 +18,15 @@ using dnnl::memory;
 namespace {
 
 /// Whether the dims from `first` on fill one run of memory without gaps.
-bool is_run(const dnnl_memory_desc_t& facts, int first) {
-  const auto& strides = facts.format_desc.blocking.strides;
-  std::vector<int> dims(static_cast<std::size_t>(facts.ndims - first));
+bool is_run(const BlockedLayout& layout, std::size_t first) {
+  std::vector<std::size_t> dims(layout.dims.size() - first);
   std::iota(dims.begin(), dims.end(), first);
-  std::sort(dims.begin(), dims.end(), [&](int a, int b) { return strides[a] < strides[b]; });
+  std::ranges::sort(dims, {}, [&](std::size_t dim) { return layout.strides[dim]; });
   std::int64_t next = 1;
-  for (int dim : dims) {
-    if (facts.dims[dim] == 1) continue;
-    if (strides[dim] != next) return false;
-    next *= facts.dims[dim];
+  for (std::size_t dim : dims) {
+    if (layout.dims[dim] == 1) continue;
+    if (layout.strides[dim] != next) return false;
+    next *= layout.dims[dim];
   }
   return true;
 }
@@ -37,32 +36,33 @@ bool is_run(const dnnl_memory_desc_t& facts, int first) {
 class Scaling {
  public:
   Scaling(const memory::desc& desc, int scaled_dims, const float* scale)
-      : facts_(desc.data),
-        scaled_dims_(scaled_dims),
+      : layout_(layout_of(desc)),
+        scaled_dims_(static_cast<std::size_t>(scaled_dims)),
         scale_(scale),
-        run_(is_run(desc.data, scaled_dims)) {}
+        run_(is_run(layout_, scaled_dims_)) {}
 
   void write(const float* from, float* to) const { write(0, 0, from, to); }
 
  private:
-  void write(int dim, std::int64_t channel, const float* from, float* to) const {
-    if (dim >= scaled_dims_ && (run_ || dim == facts_.ndims))
+  void write(std::size_t dim, std::int64_t channel, const float* from, float* to) const {
+    if (dim >= scaled_dims_ && (run_ || dim == layout_.dims.size()))
       return write_run(dim, scale_[channel], from, to);
-    const std::int64_t stride = facts_.format_desc.blocking.strides[dim];
-    for (std::int64_t i = 0; i < facts_.dims[dim]; ++i) {
-      const std::int64_t below = dim < scaled_dims_ ? channel * facts_.dims[dim] + i : channel;
+    const std::int64_t stride = layout_.strides[dim], length = layout_.dims[dim];
+    for (std::int64_t i = 0; i < length; ++i) {
+      const std::int64_t below = dim < scaled_dims_ ? channel * length + i : channel;
       write(dim + 1, below, from + i * stride, to + i * stride);
     }
   }
-  void write_run(int dim, float factor, const float* from, float* to) const {
-    const std::int64_t count = std::accumulate(facts_.dims + dim, facts_.dims + facts_.ndims,
-                                               std::int64_t{1}, std::multiplies<>());
+  void write_run(std::size_t dim, float factor, const float* from, float* to) const {
+    const std::int64_t count =
+        std::accumulate(layout_.dims.begin() + static_cast<std::ptrdiff_t>(dim), layout_.dims.end(),
+                        std::int64_t{1}, std::multiplies<>());
 #pragma omp simd
     for (std::int64_t i = 0; i < count; ++i) to[i] = from[i] * factor;
   }
 
-  const dnnl_memory_desc_t& facts_;
-  int scaled_dims_;
+  BlockedLayout layout_;
+  std::size_t scaled_dims_;
   const float* scale_;
   bool run_;
 };
@@ -70,21 +70,19 @@ class Scaling {
 /// A layout as text, the same in every process; empty for those that are described by more than
 /// blocks.
 std::string text_of(const memory::desc& desc) {
-  const dnnl_memory_desc_t& facts = desc.data;
-  if (facts.format_kind != dnnl_blocked || facts.extra.flags != dnnl_memory_extra_flag_none)
-    return {};
-  std::string text = std::to_string(facts.data_type) + '@' + std::to_string(facts.offset0);
-  auto add = [&](char mark, const dnnl_dim_t* numbers, int count) {
+  const BlockedLayout layout = layout_of(desc);
+  if (!layout.is_all) return {};
+  std::string text = std::to_string(layout.data_type) + '@' + std::to_string(layout.offset);
+  auto add = [&](char mark, const std::vector<dnnl_dim_t>& numbers) {
     text += mark;
-    for (int i = 0; i < count; ++i) text += std::to_string(numbers[i]) + ',';
+    for (dnnl_dim_t number : numbers) text += std::to_string(number) + ',';
   };
-  const dnnl_blocking_desc_t& blocks = facts.format_desc.blocking;
-  add('d', facts.dims, facts.ndims);
-  add('p', facts.padded_dims, facts.ndims);
-  add('o', facts.padded_offsets, facts.ndims);
-  add('s', blocks.strides, facts.ndims);
-  add('b', blocks.inner_blks, blocks.inner_nblks);
-  add('i', blocks.inner_idxs, blocks.inner_nblks);
+  add('d', layout.dims);
+  add('p', layout.padded_dims);
+  add('o', layout.padded_offsets);
+  add('s', layout.strides);
+  add('b', layout.inner_blocks);
+  add('i', layout.inner_dims);
   return text;
 }
 
@@ -120,8 +118,9 @@ std::size_t Weight::scratch_bytes() const {
 
 std::size_t Weight::scale_bytes() const {
   std::size_t bytes = sizeof(float);
+  const std::vector<dnnl_dim_t> dims = layout_of(plain_).dims;
   for (int i = 0; i < scaled_dims_; ++i) {
-    bytes *= static_cast<std::size_t>(plain_.dims()[static_cast<std::size_t>(i)]);
+    bytes *= static_cast<std::size_t>(dims[static_cast<std::size_t>(i)]);
   }
   return bytes;
 }
@@ -141,10 +140,8 @@ void Weight::pack(OneDnn& library, const void* weight, const float* scale,
   reorder_.execute(library.stream, from, to);
 }
 
-/// Layouts of one build are equal exactly when their bytes are.
 std::string Weight::layouts() const {
-  std::string bytes(reinterpret_cast<const char*>(&wanted_.data), sizeof wanted_.data);
-  return bytes.append(reinterpret_cast<const char*>(&plain_.data), sizeof plain_.data);
+  return bytes_of(wanted_) + bytes_of(plain_);
 }
 
 /// The key in the store; empty when the packed weight is not to be kept there.

@@ -168,10 +168,7 @@ class WeightGradient : public LibraryKernel {
     auto chosen = describe_primitive(g, image, tangent, any_weight);
     // A kernel for the memory that it likes best beats one without code for this CPU.
     if (std::string_view(chosen.impl_info_str()).find("ref") != std::string_view::npos) {
-      const auto any = [](const memory::desc& desc) {
-        return memory::desc(desc.dims(), desc.data_type(), memory::format_tag::any);
-      };
-      chosen = describe_primitive(g, any(image), any(tangent), any_weight);
+      chosen = describe_primitive(g, in_any_layout(image), in_any_layout(tangent), any_weight);
     }
     source_ = chosen.src_desc();
     result_ = chosen.diff_dst_desc();
@@ -186,15 +183,13 @@ class WeightGradient : public LibraryKernel {
       const memory::desc& weight) const {
     dnnl::primitive_attr attributes;
     attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
-    const dnnl::convolution_forward::primitive_desc forward(
-        {dnnl::prop_kind::forward_training, dnnl::algorithm::convolution_direct, image, weight,
-         tangent, g.stride, g.dilation, g.padding, g.padding_behind},
-        library_->engine);
-    return {{dnnl::algorithm::convolution_direct, image, weight, tangent, g.stride, g.dilation,
-             g.padding, g.padding_behind},
-            attributes,
-            library_->engine,
-            forward};
+    const auto forward = chosen_for<dnnl::convolution_forward>(
+        library_->engine, dnnl::primitive_attr(), dnnl::prop_kind::forward_training,
+        dnnl::algorithm::convolution_direct, image, weight, tangent, g.stride, g.dilation,
+        g.padding, g.padding_behind);
+    return chosen_beside<dnnl::convolution_backward_weights>(
+        forward, library_->engine, attributes, dnnl::algorithm::convolution_direct, image, weight,
+        tangent, g.stride, g.dilation, g.padding, g.padding_behind);
   }
 
   std::shared_ptr<OneDnn> library_;
