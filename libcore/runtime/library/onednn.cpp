@@ -83,7 +83,7 @@ Result<PostOps> make_post_ops(const LibraryCall& call, const std::vector<memory:
         eltwise(algorithm::eltwise_swish, 1);
         break;
       case PostOp::Kind::hardswish:
-        eltwise(algorithm::eltwise_hardswish);
+        eltwise(algorithm::eltwise_hardswish, 1.0 / 6, 0.5);  // 2 knows no others
         break;
       case PostOp::Kind::hardsigmoid:
         eltwise(algorithm::eltwise_linear, 1.0 / 6, 0.5);

@@ -135,13 +135,18 @@ Product simplify(Product product) {
 
 bool readable(const Operand& operand) {
   const std::size_t rank = operand.sizes.size();
-  const bool dense_columns =
-      operand.strides[rank - 2] == 1 && operand.strides[rank - 1] >= operand.sizes[rank - 2];
+  // Of a single row oneDNN 3 reads the elements side by side, whatever its strides say.
+  const bool dense_columns = operand.strides[rank - 2] == 1 && operand.sizes[rank - 2] > 1 &&
+                             operand.strides[rank - 1] >= operand.sizes[rank - 2];
   return !repeats_batches(operand) && (has_dense_rows(operand) || dense_columns);
 }
 
 bool writable(const Operand& operand) {
-  return !repeats_batches(operand) && has_dense_rows(operand);
+  const std::size_t rank = operand.sizes.size();
+  // A single column it writes side by side.
+  const bool far_column =
+      operand.sizes[rank - 1] == 1 && operand.sizes[rank - 2] > 1 && operand.strides[rank - 2] != 1;
+  return !repeats_batches(operand) && has_dense_rows(operand) && !far_column;
 }
 
 double operations(const Product& product) {

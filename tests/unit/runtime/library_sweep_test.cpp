@@ -2,8 +2,10 @@
 // have to give. PENSTOCK_SWEEP: how many of each kind; PENSTOCK_SWEEP_FROM: the first.
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <set>
+#include <string>
 
 #include "library_sweep.h"
 
@@ -52,7 +54,9 @@ TEST_CASE("arbitrary products whose sizes vary") {
     return call;
   };
   const std::set<std::string> chosen = sweep_over(make, 300);
-  CHECK(chosen.contains("gemm:jit"));
+  // oneDNN 3 says the dtype behind it.
+  const auto is_general = [](const std::string& name) { return name.starts_with("gemm:jit"); };
+  CHECK(std::ranges::any_of(chosen, is_general));
   CHECK_FALSE(chosen.contains("ref:any"));
 }
 
