@@ -78,7 +78,8 @@ RecordedOps recorded_behind(PyObject* tuple) {
   return all;
 }
 
-/// Whether the gradient lies in memory of its own: of a sum of two, say, it is the tangent itself.
+/// Whether the gradient lies in memory of its own: of x + 1, say, it is the tangent itself, and of
+/// a sum one element of it that is seen many times.
 bool lies_apart(const torch::TensorBridge& bridge, PyObject* gradient,
                 const std::vector<PyObject*>& others) {
   torch::TensorView own, other;
@@ -100,10 +101,6 @@ std::optional<TensorType> given_type(Recorder& recorder, PyObject* gradient, Val
   TensorType type = type_of_gradient(recorder, of);
   if (!real || real->dtype != type.dtype || real->strides.size() != type.strides.size())
     return std::nullopt;
-  // Of a sum it is one element, seen many times.
-  for (std::size_t i = 0; i < real->strides.size(); ++i) {
-    if (real->strides[i].constant() == 0 && real->sizes[i].constant() != 1) return std::nullopt;
-  }
   const bool is_known = std::ranges::all_of(
       type.strides, [](const SymExpr& stride) { return stride.constant().has_value(); });
   if (is_known) type.strides = real->strides;

@@ -11,10 +11,12 @@ ROUNDS = 4
 
 
 def rounded(gradients):
+    """The first numbers of each as parts of them all: one that is nearly nothing has the roundings of the others."""
     told = []
     for g in gradients:
         numbers = None if g is None else (torch.view_as_real(g) if g.is_complex() else g).flatten()
-        told.append(None if g is None else [f"{x:.4g}" for x in [*numbers[:3].tolist(), numbers.abs().sum().item()]])
+        whole = 0.0 if g is None else numbers.abs().sum().item()
+        told.append(None if g is None else [f"{whole:.4g}"] + [f"{round(x / whole, 5) + 0.0:.5f}" for x in numbers[:3].tolist() if whole > 0])
     return told
 
 

@@ -65,7 +65,7 @@ def find(path):
         for part in parts[split:]:
             if part == "<locals>":
                 continue
-            inner = [c for c in getattr(getattr(at, "__code__", None), "co_consts", ()) if getattr(c, "co_name", "") == part]
+            inner = [c for c in getattr(getattr(at, "__code__", at), "co_consts", ()) if getattr(c, "co_name", "") == part]
             at = getattr(at, part, inner[0] if inner else None)
             if at is None:
                 break
