@@ -148,6 +148,16 @@ bool may_fail_behind_draw(const KernelBundle& bundle) {
   return false;
 }
 
+/// Whether elements decide what a view shows.
+bool elements_decide(const OutputPlan::PlannedOutput& output, const DecidedSizes& decided) {
+  const auto waits = [&](const SymExpr& size) { return decided.decided_by(size) >= 0; };
+  return std::ranges::any_of(output.type.sizes, waits) ||
+         std::ranges::any_of(output.type.strides, waits) || waits(output.type.storage_offset) ||
+         std::ranges::any_of(output.calls, [&](const OutputPlan::ViewCall& call) {
+           return decided.decided_by(call.node.args) >= 0;
+         });
+}
+
 /// The program may keep results of forward, of which there are so many, as long as it likes; what
 /// backward reads of it, and gradients, are gone with the step.
 void let_lend(runtime::Executor& executor, std::size_t own_results) {
@@ -255,10 +265,14 @@ std::optional<std::int64_t> BundleExecutor::symbol(std::string_view name) const 
   return std::nullopt;
 }
 
-/// Which symbols elements decide, and where the kernels' runtime knows them.
+/// Which symbols elements decide, where the kernels' runtime knows them, and which outputs are
+/// taken when the kernels have run: what they made, and views of inputs that lie where elements
+/// say.
 void BundleExecutor::find_decided() {
   const KernelBundle& bundle = executor_->bundle();
   const DecidedSizes decided(bundle.steps);
+  for (const OutputPlan::PlannedOutput& output : plan_.outputs)
+    behind_.push_back(output.made >= 0 || elements_decide(output, decided));
   for (std::size_t i = 0; i < bundle.interface.symbols.size() && !decided.empty(); ++i) {
     const std::string& name = bundle.interface.symbols[i].name;
     const auto position = std::ranges::find(bundle.symbols, name);
@@ -404,14 +418,14 @@ Result<PyRef> BundleExecutor::call_again(const OutputPlan::PlannedOutput& output
   return view;
 }
 
-/// The outputs that are views of inputs, or those that show what the kernels made.
-Result<void> BundleExecutor::make_views(const ExecutorCall& call, bool of_inputs,
+/// The outputs that are there before the kernels run, or those behind them.
+Result<void> BundleExecutor::make_views(const ExecutorCall& call, bool behind, ViewsMade& known,
                                         std::span<PyRef> outputs) {
-  ViewsMade known;
   for (std::size_t i = 0; i < outputs.size(); ++i) {
+    if (behind_[i] != behind) continue;
     const OutputPlan::PlannedOutput& output = plan_.outputs[i];
-    if ((output.input >= 0) != of_inputs) continue;
-    PyObject* base = of_inputs ? call.inputs[output.input].object : made_[output.made].get();
+    const bool of_input = output.input >= 0;
+    PyObject* base = of_input ? call.inputs[output.input].object : made_[output.made].get();
     if (output.whole) {
       outputs[i] = PyRef::borrow(base);
     } else if (!output.calls.empty()) {
@@ -420,8 +434,8 @@ Result<void> BundleExecutor::make_views(const ExecutorCall& call, bool of_inputs
       outputs[i] = std::move(*view);
     } else {
       output_layouts_[i].evaluate(symbols_);
-      const auto start = of_inputs ? call.inputs[output.input].view->storage_offset
-                                   : made_layouts_[output.made].offset();
+      const auto start = of_input ? call.inputs[output.input].view->storage_offset
+                                  : made_layouts_[output.made].offset();
       outputs[i] = output_layouts_[i].view_of(base, start);
     }
     if (!outputs[i]) return tl::unexpected(python_failure("a view could not be made"));
@@ -458,7 +472,8 @@ Result<void> BundleExecutor::compute(const ExecutorCall& call, bool& written) {
 Result<void> BundleExecutor::execute(const ExecutorCall& call, std::span<PyRef> outputs,
                                      bool& written) {
   if (auto writable = check_writable(call.inputs); !writable) return writable;
-  if (auto made = make_views(call, true, outputs); !made) return made;
+  ViewsMade known;
+  if (auto made = make_views(call, false, known, outputs); !made) return made;
   if (auto done = compute(call, written); !done) return done;
   const auto made_tensor = [this](std::int32_t index) { return made_[index].get(); };
   const auto input = [&](std::int32_t index) { return call.inputs[index].object; };
@@ -472,7 +487,7 @@ Result<void> BundleExecutor::execute(const ExecutorCall& call, std::span<PyRef> 
     const auto others = std::span(results_).subspan(own_results_);
     if (auto observed = observer_->ran(call, made_, others); !observed) return observed;
   }
-  return make_views(call, false, outputs);
+  return make_views(call, true, known, outputs);
 }
 
 Result<void> BundleExecutor::run(const ExecutorCall& call, std::span<PyRef> outputs,
@@ -502,7 +517,8 @@ Result<bool> BundleExecutor::run_pending(const ExecutorCall& call, std::span<Pen
   }
   if (done && !own) {
     done = make_tensors();
-    if (done) done = make_views(call, false, outputs);
+    ViewsMade known;
+    if (done) done = make_views(call, true, known, outputs);
   }
   finish_run();
   if (!done) return tl::unexpected(std::move(done.error()));

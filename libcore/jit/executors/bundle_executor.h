@@ -63,10 +63,10 @@ class BundleExecutor final : public Executor {
   void pass_versions(std::span<const guards::InputValue> inputs);
   Result<void> check_writable(std::span<const guards::InputValue> inputs) const;
   Result<void> make_tensors();
-  Result<void> make_views(const ExecutorCall& call, bool of_inputs,
-                          std::span<python::PyRef> outputs);
   /// Views that were taken by calls, by the values of the captured graph.
   using ViewsMade = std::vector<std::pair<ValueId, python::PyRef>>;
+  Result<void> make_views(const ExecutorCall& call, bool behind, ViewsMade& known,
+                          std::span<python::PyRef> outputs);
   Result<python::PyRef> call_again(const OutputPlan::PlannedOutput& output, PyObject* base,
                                    ViewsMade& known);
   static Result<void> count_up(std::span<PyObject* const> tensors);
@@ -103,6 +103,7 @@ class BundleExecutor final : public Executor {
   std::vector<Prepared> prepared_;
   std::vector<std::int32_t> prepared_at_;     // by input: where it stands there; -1: nowhere
   std::vector<TensorLayout> output_layouts_;  // by output
+  std::vector<bool> behind_;                  // by output: it is taken when the kernels have run
   std::vector<TensorLayout> made_layouts_;    // by made tensor
   std::int32_t device_index_ = -1;            // of the GPU that the kernels run on; -1: the CPU
   bool takes_pending_ = false, leaves_pending_ = false;

@@ -116,7 +116,7 @@ CALLS = {"functions_of_classes.py": 28, "asked_gradients.py": 80, "engine_gradie
          "image_classifier.py": 2, "image_gradients.py": 40, "imported_libraries.py": 17, "iterators_in_python.py": 50, "layouts_of_gradients.py": 20, "library_layouts.py": 40, "locals_at_branches.py": 500,
          "numbers_that_decide.py": 800, "offsets_in_storage.py": 50, "optimizers.py": 100, "optimizer_steps.py": 200, "overridden_ops.py": 150, "parameters_in_turn.py": 25, "program_backends.py": 60, "python_data.py": 40, "raised_exceptions.py": 150, "values_of_python.py": 60,
          "recurrent_cells.py": 20, "saved_for_backward.py": 60, "resized_outputs.py": 300, "sets_of_objects.py": 40, "sizes_in_python.py": 200, "tensor_kinds.py": 200,
-         "long_chains.py": 40, "long_loops.py": 150, "members_of_objects.py": 15, "functions_of_c.py": 8, "losses_in_turn.py": 25, "stored_then_read.py": 40, "strides_and_views.py": 40, "classes_put_back.py": 60, "gradients_of_control.py": 60, "sizes_in_objects.py": 300, "sizes_in_training.py": 250, "sizes_of_elements.py": 300, "sizes_that_change.py": 300,
+         "long_chains.py": 40, "long_loops.py": 150, "members_of_objects.py": 15, "functions_of_c.py": 8, "losses_in_turn.py": 25, "stored_then_read.py": 40, "strides_and_views.py": 40, "classes_put_back.py": 60, "gradients_of_control.py": 60, "sizes_in_objects.py": 300, "sizes_in_training.py": 250, "sizes_of_elements.py": 300, "views_by_elements.py": 250, "sizes_that_change.py": 300,
          "sizes_of_composites.py": 45, "small_steps.py": 1100, "tensor_lists.py": 300, "words_as_keys.py": 60, "writes_and_numbers.py": 200, "whole_steps.py": 90, "written_outs.py": 300}
 
 # And how many graphs they may take at most, by a part of the path of the files that these are of.
