@@ -119,10 +119,23 @@ bool unite(Walk& walk, FrameShadow& f, Operand left, Operand right) {
   return gives_dict(f, 2, std::move(pairs));
 }
 
-/// A part of "int | None": what type.__or__ takes, by which no class of the program's is asked.
+/// A part of "int | None": what type.__or__ takes, by which no class of the program's is asked. The
+/// class of a class may have another: those of ABCs and of torch.Tensor have not.
 bool is_of_union(PyObject* object) {
-  return object == Py_None || Py_TYPE(object) == &PyType_Type ||
-         python::is_union_type(Py_TYPE(object)) || Py_TYPE(object) == &Py_GenericAliasType;
+  const PyNumberMethods* methods = Py_TYPE(object)->tp_as_number;
+  const bool is_class = PyType_Check(object) && methods != nullptr &&
+                        methods->nb_or == PyType_Type.tp_as_number->nb_or;
+  return object == Py_None || is_class || python::is_union_type(Py_TYPE(object)) ||
+         Py_TYPE(object) == &Py_GenericAliasType;
+}
+
+/// `left | right` of such: one union that guards determine.
+bool join_types(Walk& walk, FrameShadow& f, Operand left, Operand right) {
+  for (const Operand& part : {left, right}) {
+    if (!walk.facts.consume(part)) return false;
+    walk.facts.guard_type_version(part);
+  }
+  return gives_constant(f, 2);
 }
 
 /// Where the left operand is a number, which knows nothing of the right one's class: the method of
@@ -230,10 +243,8 @@ PS_RULE(binary_op) {
     return repeat(walk, f, left, right, in_place);
   if (operation == 5 && repeats(right.object, left.object))
     return repeat(walk, f, right, left, false);
-  if (operation == 7 && is_of_union(left.object) && is_of_union(right.object)) {
-    if (!walk.facts.consume(left) || !walk.facts.consume(right)) return false;
-    return gives_constant(f, 2);
-  }
+  if (operation == 7 && is_of_union(left.object) && is_of_union(right.object))
+    return join_types(walk, f, left, right);
   if (operation == 6 && PyUnicode_CheckExact(left.object) &&
       (PyDict_CheckExact(right.object) || PyTuple_CheckExact(right.object)))
     return walk.facts.consume(left) && walk.facts.consume(right) && gives_constant(f, 2);

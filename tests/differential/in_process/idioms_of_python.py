@@ -56,6 +56,43 @@ def annotated(x):
 tell(annotated, x)
 
 
+# Unions of classes whose class is not type: it has type's operator until it gets one of its own.
+class Kind(type):
+    pass
+
+
+class Part(metaclass=Kind):
+    pass
+
+
+def joined(x):
+    either = torch.Tensor | collections.abc.Sequence[int] | collections.abc.Sequence
+    return typing.cast(Part | None, x) * len(typing.get_args(either))
+
+
+def joined_from_the_right(x):
+    return typing.cast(int | Part, x) * 2
+
+
+tell(joined, x)
+tell(joined_from_the_right, x, whole=False)
+asked = []
+
+
+def own_operator(self, other):
+    asked.append(other)
+    return self
+
+
+with torch.no_grad():
+    for turn in range(9):
+        if turn == 3:
+            Kind.__or__ = own_operator
+        if turn == 6:
+            Kind.__ror__ = own_operator
+        print(told(joined(x)), told(joined_from_the_right(x)), len(asked))
+
+
 # Types that were made on the way lie on the stack where a segment ends.
 def behind(x, kind):
     pair = (collections.abc.Sequence[torch.Tensor], int | None, list[int])
