@@ -7,10 +7,12 @@
 
 #include "python/object.h"
 
-// What a program sets in torch.Tensor is seen where it is looked up by name, as methods are. For
-// operators and for attributes written in C nothing is looked up: they are taken for torch's. So
-// whether they are is asked of the class, once for each of its versions. torch.nn.Parameter stands
-// for both classes: it finds what torch.Tensor has, and its version changes with that one's.
+// Operators, attributes written in C and methods of tensors are taken for torch's by what is
+// compiled: no call looks them up again. So whether they are is asked of the class, once for each
+// of its versions. A method that is the program's from the start is followed, and guarded where it
+// is (record/objects/tensor_attribute.cpp); one that was torch's once may be in what is compiled.
+// torch.nn.Parameter stands for both classes: it finds what torch.Tensor has, and its version
+// changes with that one's.
 
 namespace penstock::torch {
 
@@ -64,16 +66,46 @@ bool is_function_of_torch(PyObject* object) {
   return text != nullptr && std::string_view(text).starts_with("torch.");
 }
 
+}  // namespace
+
+bool is_member_of_torch(PyObject* found, std::string_view name) {
+  return is_descriptor_of_c(found, name) || is_function_of_torch(found);
+}
+
+namespace {
+
 /// The class that exchanges a member, as "MODULE.CLASS.NAME"; empty: it is torch's, or there is
 /// none.
 std::string exchanged(PyTypeObject* type, const char* name) {
   const PyRef text = PyRef::steal(PyUnicode_InternFromString(name));
   PyObject* found = _PyType_Lookup(type, text.get());
-  if (found == nullptr || is_descriptor_of_c(found, name) || is_function_of_torch(found)) return {};
+  if (found == nullptr || is_member_of_torch(found, name)) return {};
   return std::string("torch.Tensor.") + name;
 }
 
-std::string find_exchanged(PyTypeObject* type) {
+/// A method that was torch's when the class was looked at before. `methods`, a dict of their names,
+/// gets those that are.
+std::string find_exchanged_method(PyTypeObject* type, PyObject* methods) {
+  PyObject *name, *value;
+  for (Py_ssize_t at = 0; PyDict_Next(methods, &at, &name, &value);) {
+    const char* text = PyUnicode_AsUTF8(name);
+    PyObject* found = _PyType_Lookup(type, name);
+    if (found == nullptr || !is_member_of_torch(found, text))
+      return std::string("torch.Tensor.") + text;
+  }
+  for (PyTypeObject* base = type; base != &PyBaseObject_Type; base = base->tp_base) {
+    for (Py_ssize_t at = 0; PyDict_Next(base->tp_dict, &at, &name, &value);) {
+      const char* text = PyUnicode_Check(name) ? PyUnicode_AsUTF8(name) : nullptr;
+      if (text == nullptr || std::string_view(text).starts_with("__")) continue;
+      PyObject* found = _PyType_Lookup(type, name);
+      if (is_member_of_torch(found, text)) PyDict_SetItem(methods, name, Py_None);
+    }
+  }
+  PyErr_Clear();
+  return {};
+}
+
+std::string find_exchanged(PyTypeObject* type, PyObject* methods) {
   for (const char* name : kOperators) {
     if (std::string found = exchanged(type, name); !found.empty()) return found;
   }
@@ -82,7 +114,7 @@ std::string find_exchanged(PyTypeObject* type) {
       if (std::string found = exchanged(type, one->name); !found.empty()) return found;
     }
   }
-  return {};
+  return find_exchanged_method(type, methods);
 }
 
 /// torch.nn.Parameter; null while torch is not imported so far.
@@ -97,7 +129,8 @@ PyTypeObject* find_parameter() {
 /// The class as it was looked at last.
 struct Known {
   PyTypeObject* type = nullptr;
-  unsigned int version = 0;  ///< 0: the class has none, and is looked at again
+  unsigned int version = 0;     ///< 0: the class has none, and is looked at again
+  PyObject* methods = nullptr;  ///< names of those that were torch's; kept to the process's end
   std::string exchanged;
 };
 Known known;
@@ -108,7 +141,8 @@ const std::string& exchanged_member() {
   if (known.type == nullptr) known.type = find_parameter();
   if (known.type == nullptr) return known.exchanged;
   if (known.version == 0 || known.type->tp_version_tag != known.version) {
-    known.exchanged = find_exchanged(known.type);
+    if (known.methods == nullptr) known.methods = PyDict_New();
+    known.exchanged = find_exchanged(known.type, known.methods);
     known.version = known.type->tp_version_tag;  // looking members up has given it one
   }
   return known.exchanged;

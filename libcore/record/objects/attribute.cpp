@@ -166,6 +166,7 @@ bool load_attribute(Walk& walk, FrameShadow& f, Operand self, PyObject* name,
   if (walk.is_tensor(object)) {
     if (!use.method || !is_tensor_method(walk, name))
       return tensor_attribute(walk, f, self, name, use);
+    guard_tensor_method(walk, self, name);
     return push_method(walk, f, self, type_lookup(Py_TYPE(object), name), name, use);
   }
   if (PyMethod_Check(object)) {

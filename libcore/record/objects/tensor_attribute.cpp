@@ -8,6 +8,7 @@
 #include "record/objects/torch_call.h"
 #include "record/objects/torch_tensor.h"
 #include "record/walk.h"
+#include "torch/exchanged_members.h"
 #include "torch/methods.h"
 
 namespace penstock::record {
@@ -52,6 +53,11 @@ bool is_tensor_method(Walk& walk, PyObject* name) {
   return found != nullptr && PyType_HasFeature(Py_TYPE(found), Py_TPFLAGS_METHOD_DESCRIPTOR);
 }
 
+void guard_tensor_method(Walk& walk, Operand tensor, PyObject* name) {
+  PyObject* found = _PyType_Lookup(Py_TYPE(tensor.object), name);
+  if (!torch::is_member_of_torch(found, text_of(name))) walk.facts.guard_type_version(tensor);
+}
+
 bool tensor_attribute(Walk& walk, FrameShadow& f, Operand tensor, PyObject* name,
                       const AttributeUse& use) {
   const std::string text = text_of(name);
@@ -81,6 +87,7 @@ bool tensor_attribute(Walk& walk, FrameShadow& f, Operand tensor, PyObject* name
                     : push_attribute(walk, f, Shadow::constant(), use);
   }
   if (is_tensor_method(walk, name)) {
+    guard_tensor_method(walk, tensor, name);
     f.finish = [pops = use.pops, of = tensor.shadow](Walk& walk, FrameShadow& f) {
       f.pop(pops);
       f.push(walk.objects.fresh(f.object(), {Shadow::constant(), of}));

@@ -29,6 +29,9 @@ bool make_tensor(Walk& walk, FrameShadow& frame, std::string_view function,
 std::optional<Argument> shown(Walk& walk, Operand key);
 bool consume_tensor_type(Walk& walk, Operand tensor);
 bool is_tensor_method(Walk& walk, PyObject* name);
+/// Whether it is torch's is asked at every call (torch/exchanged_members.h); where it is the
+/// program's, nothing of the class may change.
+void guard_tensor_method(Walk& walk, Operand tensor, PyObject* name);
 bool tensor_attribute(Walk& walk, FrameShadow& frame, Operand tensor, PyObject* name,
                       const AttributeUse& use);
 /// Attributes that the program keeps in a tensor's dict; `value` without an object: it is deleted.

@@ -61,7 +61,30 @@ for name, (function, make) in CASES.items():
             given = function(x + turn) if name != "__add__" else function(x * (turn + 1))
             print(name, "of torch", [shown(one) for one in given] if isinstance(given, tuple) else shown(given))
         put_back = replaced(name, make)
-        results = [function(x) for _ in range(CALLS)]
+        results = []
+        for _ in range(CALLS):
+            results.append(function(x))
         put_back()
         for given in results:
             print(name, "exchanged", [shown(one) for one in given] if isinstance(given, tuple) else shown(given))
+
+# A method of the program's own, which changes; and that becomes one of torch's under another name.
+def helped(x):
+    return (x + 1).helper() * 2
+
+
+def helped_by_value(x):
+    helper = (x + 1).helper
+    return helper() * 2
+
+
+def helped_by_name(x):
+    return getattr(x + 1, "helper")()
+
+
+for function in (helped, helped_by_value, helped_by_name):
+    for method in (lambda self: self * 2, lambda self: self * 3, torch.Tensor.neg, lambda self: self - 1):
+        torch.Tensor.helper = method
+        for _ in range(CALLS):
+            print(function.__name__, shown(function(x)))
+    del torch.Tensor.helper
