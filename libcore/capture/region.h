@@ -115,6 +115,7 @@ struct Region {
   bool trial = false;       ///< dropped if it records no op …
   bool patient = false;     ///< … at all; else: if its first instruction runs none
   bool ends_turn = false;   ///< it ends before the instruction, with which a loop's turn ends
+  bool with_root = false;   ///< recording: it ends where its root does, and in another might go on
   bool at_factory = false;  ///< it starts there: dropped unless an op takes what that makes
   UnrolledLoops unrolled;   ///< recording
   record::ChangedNumbers changed;  ///< recording: those of the loop and of entries before

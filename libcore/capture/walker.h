@@ -144,7 +144,7 @@ class Walker : public python::FrameDriver {
   /// False when nothing was captured.
   bool end(Region& region, SegmentEnd end, const record::Operand* result);
   void drop(Region& region);
-  void report_break(const record::BreakReason& reason, const Location& location, EntryId after);
+  void report_break(const record::BreakReason&, const Location&, EntryId after);
   python::PyRef take_error() {
     return backends_ == nullptr ? python::PyRef() : backends_->take_error();
   }
@@ -157,8 +157,8 @@ class Walker : public python::FrameDriver {
   bool ends_earlier(const record::Walk& walk);
   using Ends = std::map<record::RaisePlace, record::BreakReason>;
   /// Why a segment ends before the instruction, if it does.
-  Ends::const_iterator known_end(const record::FrameShadow&, const python::Instruction&) const;
-
+  Ends::const_iterator known_end(const Region&, const record::FrameShadow&,
+                                 const python::Instruction&) const;
   static void withdraw(Activation& activation);
   /// Entries are told apart by segment start and recompile number.
   static std::uint64_t key_of(EntryId id) {

@@ -19,13 +19,17 @@ void Walker::end_before_now(const RaisePlace& place, BreakReason reason) {
   ends_before_.insert_or_assign(place, std::move(reason));
 }
 
-Walker::Ends::const_iterator Walker::known_end(const record::FrameShadow& f,
+Walker::Ends::const_iterator Walker::known_end(const Region& region, const record::FrameShadow& f,
                                                const python::Instruction& instruction) const {
   if (ends_before_.empty()) return ends_before_.end();
-  const auto anyhow = ends_before_.find({f.frame->code(), instruction.offset, 0});
-  return anyhow != ends_before_.end()
-             ? anyhow
-             : ends_before_.find({f.frame->code(), instruction.offset, f.path});
+  RaisePlace place{f.frame->code(), instruction.offset, 0};
+  for (const std::size_t path :
+       {std::size_t{0}, f.path,
+        place.within(region.start->frame->code(), region.trial_unit).path}) {
+    place.path = path;
+    if (const auto end = ends_before_.find(place); end != ends_before_.end()) return end;
+  }
+  return ends_before_.end();
 }
 
 bool Walker::ends_earlier(const record::Walk& walk) {

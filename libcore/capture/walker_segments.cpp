@@ -43,6 +43,7 @@ void Walker::start(Activation& activation, Region& region, const record::Changed
   region.trial = trial;
   region.patient = patient;
   region.trial_unit = activation.frame->unit();
+  region.with_root = false;
   region.started = Clock::now();
   if (sink_.shows_work()) sink_.works_on("recording " + policy::shown_code(*activation.frame).name);
   region.ops = {};
@@ -141,7 +142,7 @@ Directive Walker::record(Activation& activation, Region& region, const Instructi
     drop(region);
     return Directive::step;
   }
-  const auto known = known_end(shadow, instruction);
+  const auto known = known_end(region, shadow, instruction);
   const bool turns = known == ends_before_.end() && is_end_of_turn(region, activation, instruction);
   if (turns || known != ends_before_.end()) {
     shadow.instruction = &instruction;
@@ -221,6 +222,7 @@ bool Walker::end(Region& region, SegmentEnd end, const Operand* result) {
   }
   Plan plan;
   plan.returns = end.kind == SegmentEnd::Kind::returned;
+  region.with_root = plan.returns || end.kind == SegmentEnd::Kind::loop;
   const bool broke = end.kind == SegmentEnd::Kind::broke;
   for (const auto& activation : region.activations) {
     if (activation->shadow == nullptr) continue;
@@ -268,7 +270,8 @@ void Walker::drop(Region& region) {
   if (place.code != nullptr) {
     BreakReason reason;
     reason.silent = true;
-    end_before(place, std::move(reason));
+    const RaisePlace here = place.within(region.start->frame->code(), region.trial_unit);
+    end_before(region.with_root ? here : place, std::move(reason));
   } else if (region.walk && region.walk->verdict.spoiled() && region.walk->verdict.recurs() &&
              !region.trial) {  // a trial without ops lost nothing
     SkipEvent skip;

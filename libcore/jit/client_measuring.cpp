@@ -50,6 +50,10 @@ bool JitClient::leave_to_python(Entry& entry, PyThreadState* thread) {
     entry.gaps.reset();
     return false;
   }
+  if (entry.was_given_up()) {
+    keep_verdict(*entry.gate, entry.verdict_key);
+    refuse(entry);
+  }
   ++entry.count->calls;
   if (entry.count->runs != 0) ++entry.count->plain_calls;
   if (!runs) return true;

@@ -43,6 +43,9 @@ class Entry {
   void set_executor(std::unique_ptr<Executor> executor);
   bool runs() const { return executor_ != nullptr && (gate == nullptr || !gate->refuses()); }
 
+  /// The gate refused it behind its calls: it has its executor still.
+  bool was_given_up() const { return executor_ != nullptr && !runs(); }
+
   /// `pending`: what locals stand for that are no tensors yet; may be null.
   bool fits(const python::Frame& frame, const PendingLocals* pending = nullptr);
   std::vector<FailedGuard> explain(const python::Frame& frame);

@@ -217,6 +217,7 @@ namespace {
 
 /// Position of `key` in the table of keys, or -1.
 Py_ssize_t position(const ObjectShadow& dict, PyObject* key) {
+  const python::HookPause pause;
   if (!dict.keys) return -1;
   PyObject* at = PyDict_GetItemWithError(dict.keys.get(), key);
   if (at == nullptr) PyErr_Clear();
@@ -224,6 +225,7 @@ Py_ssize_t position(const ObjectShadow& dict, PyObject* key) {
 }
 
 void remember(ObjectShadow& dict, PyObject* key, Shadow value) {
+  const python::HookPause pause;  // torch.Tensor.__hash__ is Python code
   if (!dict.keys) dict.keys = PyRef::steal(PyDict_New());
   PyRef at = PyRef::steal(PyLong_FromSize_t(dict.values.size()));
   if (PyDict_SetItem(dict.keys.get(), key, at.get()) < 0) PyErr_Clear();
@@ -259,7 +261,6 @@ Shadow Objects::dict_value(ObjectId id, PyObject* key, PyObject* value) {
 
 Shadow Objects::value_of_tensor(ObjectId id, Operand tensor, PyObject* value) {
   ObjectShadow& dict = object(id);
-  const python::HookPause pause;  // torch.Tensor.__hash__ is Python code
   if (const Py_ssize_t at = position(dict, tensor.object); at >= 0) return dict.values[at];
   const SourceId base = dict.origin.source(), key = tensor.shadow.source();
   if (value == nullptr || dict.is_instance_dict || base == kNoSource || key == kNoSource) return {};

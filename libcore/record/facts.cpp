@@ -239,17 +239,34 @@ bool Facts::consume(Operand operand) {
                                                " cannot be checked before the segment runs");
 }
 
+namespace {
+
+/// A parameter or buffer is the same object in every call, as a rule; other tensors pass by.
+bool is_kept_by_module(const Walk& walk, Operand tensor) {
+  if (Py_TYPE(tensor.object) == walk.recorder.bridge().parameter_type()) return true;
+  const auto& sources = walk.recorder.graph().interface.sources;
+  const SourceStep& step = sources[static_cast<std::size_t>(tensor.shadow.index)];
+  return step.kind == SourceKind::dict_item &&
+         sources[static_cast<std::size_t>(step.base)].name == "_buffers";
+}
+
+}  // namespace
+
 bool Facts::consume_hashed(Operand operand) {
   const PyTypeObject* type = Py_TYPE(operand.object);
   const bool by_identity = type->tp_hash == PyBaseObject_Type.tp_hash &&
                            type->tp_richcompare == PyBaseObject_Type.tp_richcompare;
   if (!walk_.is_tensor(operand.object))
     return by_identity ? consume_identity(operand) : consume(operand);
-  // A parameter is the same object in every call, as a rule; other tensors pass by.
-  if (Py_TYPE(operand.object) != walk_.recorder.bridge().parameter_type()) return consume(operand);
-  if (operand.shadow.is(Shadow::Kind::node) && walk_.recorder.is_input(operand.shadow.index))
+  const bool is_input =
+      operand.shadow.is(Shadow::Kind::node) && walk_.recorder.is_input(operand.shadow.index);
+  if (is_input)
     operand.shadow = Shadow::sourced(walk_.recorder.input_of(operand.shadow.index).source);
-  return operand.shadow.is(Shadow::Kind::sourced) ? consume_identity(operand) : consume(operand);
+  if (operand.shadow.is(Shadow::Kind::sourced))
+    return is_kept_by_module(walk_, operand) ? consume_identity(operand) : consume(operand);
+  const bool made = operand.shadow.is(Shadow::Kind::node) &&
+                    Py_TYPE(operand.object) != walk_.recorder.bridge().parameter_type();
+  return (made && walk_.recorder.bridge().is_plain_tensor(operand.object)) || consume(operand);
 }
 
 namespace {

@@ -29,7 +29,7 @@ class Facts {
   bool consume_identity(Operand operand);
   /// Guards what id() gives; false (with the reason) when the object differs from call to call.
   bool consume_address(Operand operand);
-  /// A key of a set that is no input: what compares and hashes by identity is known by it.
+  /// A key of a dict or set of the segment: what compares and hashes by identity is known by it.
   bool consume_hashed(Operand operand);
   /// The operand's truth, guarded; an empty result with the reason set when it is data.
   std::optional<bool> consume_truth(Operand operand);

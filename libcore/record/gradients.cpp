@@ -92,10 +92,29 @@ std::optional<Shadow> Gradients::find(PyObject* tensor) const {
   return found == set_.end() ? std::nullopt : std::optional(found->second.value);
 }
 
+void Gradients::make_leaf(Operand tensor, RaisePlace place) {
+  leaves_.try_emplace(tensor.object,
+                      MadeLeaf{PyRef::borrow(tensor.object), tensor.shadow.index, place});
+}
+
+std::optional<RaisePlace> Gradients::leaf_behind(PyObject* tensor) const {
+  if (leaves_.empty()) return std::nullopt;
+  const auto place_of = [this](PyObject* leaf) -> std::optional<RaisePlace> {
+    const auto found = leaves_.find(leaf);
+    return found == leaves_.end() ? std::nullopt : std::optional(found->second.place);
+  };
+  if (const auto place = place_of(tensor)) return place;
+  for (const PyRef& leaf : recorded_ops(tensor).leaves) {
+    if (const auto place = place_of(leaf.get())) return place;
+  }
+  return std::nullopt;
+}
+
 void Gradients::set(Operand tensor, Operand value) {
   const auto [found, added] = set_.try_emplace(tensor.object);
   found->second.value = value.shadow;
-  if (!added) return effects_.change(found->second.effect, value);
+  if (is_made_leaf(tensor.object)) return;
+  if (!added) return effects_.change(*found->second.effect, value);
   found->second.effect = effects_.all().size();
   effects_.add(Restore::Kind::set_attribute, tensor, "grad", {}, value);
 }
@@ -105,12 +124,10 @@ void Gradients::go_through(const std::vector<PyRef>& nodes, RaisePlace place) {
   for (const PyRef& node : nodes) nodes_.try_emplace(node.get(), PyRef::borrow(node.get()));
 }
 
-bool Gradients::may_go_back_over(std::size_t ops, bool again) {
+bool Gradients::may_go_back_over(std::size_t nodes) {
   constexpr std::size_t kMostComputed = 4096;
-  ops += again_;
-  if (computed_ + ops > kMostComputed) return false;
-  computed_ += ops;
-  if (again) again_ += ops;
+  if (computed_ + nodes > kMostComputed) return false;
+  computed_ += nodes;
   return true;
 }
 

@@ -28,28 +28,43 @@ class Gradients {
   /// `.grad` of the tensor, an input of the graph, becomes `value`.
   void set(Operand tensor, Operand value);
 
+  /// A tensor that the segment made requires gradients from now on (requires_grad_, at `place`),
+  /// and is a leaf: one that no entry makes, so that neither it nor what hangs on it may be left
+  /// behind.
+  void make_leaf(Operand tensor, RaisePlace place);
+  bool is_made_leaf(PyObject* tensor) const { return leaves_.contains(tensor); }
+  ValueId value_of_leaf(PyObject* tensor) const { return leaves_.at(tensor).id; }
+  /// Where such a leaf was made that the tensor is, or that gradients of it go to.
+  std::optional<RaisePlace> leaf_behind(PyObject* tensor) const;
+
   /// backward(), called at `place`, goes through these nodes of torch's.
   void go_through(const std::vector<python::PyRef>& nodes, RaisePlace place);
   bool went_backward() const { return !nodes_.empty(); }
   RaisePlace first_backward() const { return first_; }
-  /// Whether gradients may be computed within the graph once more, going back over `ops` of its
-  /// ops: what that comes to stays within what is compiled in reasonable time. Rows of a Jacobian
-  /// are a call each. `again`: later gradients may go through these.
-  bool may_go_back_over(std::size_t ops, bool again);
+  /// Whether gradients may be computed within the graph once more, going back over so many nodes
+  /// of torch's, those of earlier gradients among them: what they all come to stays within what is
+  /// compiled in reasonable time. Rows of a Jacobian are a call each.
+  bool may_go_back_over(std::size_t nodes);
   /// Whether torch would refuse to go backward from the tensor, because backward() has been there.
   bool is_spent(PyObject* tensor) const;
 
  private:
   struct Set {
     Shadow value;
-    std::size_t effect;
+    std::optional<std::size_t> effect;  ///< nothing for a leaf of the segment's
+  };
+  struct MadeLeaf {
+    python::PyRef tensor;
+    ValueId id;
+    RaisePlace place;
   };
   Effects& effects_;
-  std::unordered_map<PyObject*, Set> set_;  ///< by the tensor, which the graph's inputs keep
+  /// By the tensor, which the graph's inputs keep, or the leaves here.
+  std::unordered_map<PyObject*, Set> set_;
+  std::unordered_map<PyObject*, MadeLeaf> leaves_;
   std::unordered_map<PyObject*, python::PyRef> nodes_;
   RaisePlace first_;
-  std::size_t computed_ = 0;  ///< ops that gradients so far come to
-  std::size_t again_ = 0;     ///< those of them that later ones may go through
+  std::size_t computed_ = 0;  ///< nodes that gradients so far went back over
 };
 
 /// What torch recorded of the ops that led to a tensor.

@@ -41,6 +41,30 @@ def dict_from_keys(iterable, value=None, /):
     return {key: value for key in iterable}
 
 
+@stands_for(dict.update)
+def dict_update(self, pairs, /, **named):
+    store = dict.__setitem__
+    for key, value in paired(pairs):
+        store(self, key, value)
+    for key, value in named.items():
+        store(self, key, value)
+
+
+@stands_for(collections.OrderedDict.update)
+def ordered_dict_update(self, pairs, /, **named):
+    for key, value in paired(pairs):
+        self[key] = value
+    for key, value in named.items():
+        self[key] = value
+
+
+def paired(source):
+    """What a dict is made of, in pairs: of a mapping by its keys."""
+    if not hasattr(source, "keys"):
+        return source
+    return [(key, source[key]) for key in source.keys()]
+
+
 @stands_for(collections._count_elements)
 def count_elements(mapping, iterable, /):
     get = mapping.get

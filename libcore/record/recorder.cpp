@@ -297,7 +297,9 @@ void Recorder::note_storage(ValueId id, PyObject* tensor) {
     made_in_[view.storage] = id;
     differentiated_.erase(view.storage);
   }
-  if (view.requires_grad) differentiated_.insert(view.storage);
+  if (!view.requires_grad) return;
+  differentiated_.insert(view.storage);
+  graph_.values[id].type.requires_grad = true;  // a leaf by now, perhaps
 }
 
 bool Recorder::may_write_differentiated(ValueId id, const std::vector<ValueId>& values,

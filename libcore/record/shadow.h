@@ -49,9 +49,15 @@ struct FrameShadow;
 struct RaisePlace {
   PyCodeObject* code = nullptr;
   int unit = -1;
-  /// In code of torch's, which others run as well: by which calls it was reached
+  /// In code of torch's or Python's, which others run as well: by which calls it was reached
   /// (FrameShadow::path); 0: whatever called it.
   std::size_t path = 0;
+  /// The place in what is recorded from unit `from` of `root` on, whatever calls lead to it there.
+  /// What a segment cannot leave behind with its root may be gone where a root around that one
+  /// ends.
+  RaisePlace within(const PyCodeObject* root, int from) const {
+    return {code, unit, (reinterpret_cast<std::size_t>(root) + static_cast<std::size_t>(from)) | 1};
+  }
   auto operator<=>(const RaisePlace&) const = default;
 };
 

@@ -158,11 +158,18 @@ std::size_t path_below(const FrameShadow& f) {
                static_cast<std::size_t>(f.instruction->offset) + 1);
 }
 
-/// Asked while an exception may be under way, which a look into a dict of CPython's would drop.
-bool is_of_torch(const FrameShadow& f) {
+/// Code of torch's or of Python's own library, which others run as well. Asked while an exception
+/// may be under way, which a look into a dict of CPython's would drop.
+bool is_shared(const FrameShadow& f) {
   PyObject *type, *value, *traceback;
   PyErr_Fetch(&type, &value, &traceback);
-  const bool is = policy::module_name(f.frame->globals()).starts_with("torch.");
+  const std::string_view module = policy::module_name(f.frame->globals());
+  const std::string_view package = module.substr(0, module.find('.'));
+  const PyRef name = PyRef::steal(
+      PyUnicode_FromStringAndSize(package.data(), static_cast<Py_ssize_t>(package.size())));
+  PyObject* own = PySys_GetObject("stdlib_module_names");
+  const bool is =
+      package == "torch" || (name && own != nullptr && PySet_Contains(own, name.get()) == 1);
   PyErr_Restore(type, value, traceback);
   return is;
 }
@@ -317,7 +324,7 @@ std::optional<RaisePlace> Walk::open_constructor() const {
 }
 
 RaisePlace Walk::place_of(const FrameShadow& f) {
-  return {f.frame->code(), f.instruction->offset, is_of_torch(f) ? f.path : 0};
+  return {f.frame->code(), f.instruction->offset, is_shared(f) ? f.path : 0};
 }
 
 RaisePlace Walk::program_place(const FrameShadow* f) const {
@@ -330,7 +337,7 @@ RaisePlace Walk::program_place(const FrameShadow* f) const {
     f = f->caller;
   }
   // Torch's code that calls modules stands before all of them: what it called is nearer.
-  return place_of(called != nullptr && is_of_torch(*f) ? *called : *f);
+  return place_of(called != nullptr && is_shared(*f) ? *called : *f);
 }
 
 void Walk::unwound(FrameShadow& frame, int depth) {

@@ -102,6 +102,7 @@ class GradientRun final : public torch::GradientNode {
               std::vector<PyRef> before)
       : program_(std::move(program)) {
     const GradientParts& parts = program_->parts;
+    ++program_->calls;
     if (parts.trial) round_ = parts.trial->round_of(*parts.gate);
     const Interface& interface = parts.recorded.interface;
     replay_.random = std::move(random);
@@ -176,10 +177,7 @@ class GradientRun final : public torch::GradientNode {
       kernels = torch::backward_runs_plainly() && run_kernels(kept, tangents, gradients);
     }
     const auto by_entry = measured ? program->now() - begin : Gate::Nanoseconds();
-    std::chrono::nanoseconds ignored{};
-    if (!kernels && (PyErr_Occurred() != nullptr ||
-                     !differentiate_by_torch(*program, replay_, tangents, gradients, ignored)))
-      return false;
+    if (!kernels && (PyErr_Occurred() != nullptr || !run_again(tangents, gradients))) return false;
     drop_unreached(tangents, gradients);
     const bool ends = !keep && !holds_nothing();
     if (ends) {
@@ -202,6 +200,17 @@ class GradientRun final : public torch::GradientNode {
     std::vector<torch::TensorView> views;
     std::vector<PyRef> objects;
   };
+
+  /// The gradients by torch's own ops, of what kernels have no answer for.
+  bool run_again(std::span<PyObject* const> tangents, std::vector<PyRef>& gradients) {
+    const auto begin = program_->now();
+    std::chrono::nanoseconds engine_time{};
+    if (!differentiate_by_torch(*program_, replay_, tangents, gradients, engine_time)) return false;
+    Gate* gate = program_->parts.gate.get();
+    if (gate != nullptr)
+      gate->torch_ran_again(program_->now() - begin - engine_time, program_->calls);
+    return true;
+  }
 
   /// Tells the gate what kernels took, and what torch takes, for the same gradients. What torch
   /// saves must not come on top of what the entry holds; its run with fresh memory does not count.

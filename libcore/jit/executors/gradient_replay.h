@@ -50,6 +50,7 @@ struct GradientProgram {
   std::vector<std::size_t> gradients;  ///< by Gradient: its input's place among `inputs`
   std::vector<std::vector<std::size_t>> reached_from;  ///< by Gradient: places among `attached`
   std::size_t own_outputs = 0;
+  std::int64_t calls = 0;  ///< of forward
   bool draws = false;
   bool saves_nothing = false;  ///< torch's ops would not, and backward's kernels read nothing
   bool running = false;

@@ -41,6 +41,10 @@
 // whose calls return later than plain Python's keep either busy would slow down a program that
 // waits for none of them, however soon each is over.
 //
+// Of gradients of gradients kernels know nothing: torch runs the ops of the call again. That is
+// timed wherever it happens, and an entry that it costs more than the calls save is refused, though
+// it was accepted before.
+//
 // Entries with control flow that gradients go through are not weighed: plain Python has torch
 // compile in each of their calls.
 //
@@ -105,6 +109,10 @@ class Gate {
   void torch_ran_backward(std::size_t number, Nanoseconds time) {
     backwards_[number].plain.ran(time);
   }
+  /// Torch ran the ops of a call again, for gradients of gradients, and took so much longer than
+  /// for the same gradients behind plain Python. An entry is refused, accepted or not, where that
+  /// comes to more than what it saves in its `calls` so far.
+  void torch_ran_again(Nanoseconds longer, std::int64_t calls);
   /// A call that plain Python began did not come to the segment's end.
   void plain_was_lost() { ++lost_; }
   /// The entry has run since its memory was given back: Python would be measured beside it.
@@ -159,6 +167,8 @@ class Gate {
   bool holds_memory_ = true;
   int lost_ = 0;
   Nanoseconds spent_{0};
+  int again_ = 0;              ///< calls whose ops torch ran again
+  Nanoseconds again_time_{0};  ///< what that took longer
 };
 
 /// Verdicts of earlier processes.

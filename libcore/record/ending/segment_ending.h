@@ -37,6 +37,7 @@ class SegmentEnding {
   Recipe literal(PyObject* object, SourceId source);
   Recipe size_of(PyObject* size);
   Recipe spent(Operand tensor);
+  bool hangs_on_made_leaf(PyObject* tensor);
   Recipe fresh(ObjectId id);
   Recipe contents(ObjectShadow& known);
   Recipe function(PyObject* function);

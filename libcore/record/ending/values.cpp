@@ -70,6 +70,11 @@ Recipe SegmentEnding::literal(PyObject* object, SourceId source) {
     failed_ = true;
     reason_ = "an exception that it caught";
   }
+  if (walk_.recorder.bridge().is_plain_tensor(object) &&
+      Py_TYPE(object) != walk_.recorder.bridge().parameter_type()) {
+    failed_ = true;  // the key of a dict or set: each call makes its own
+    reason_ = "a dict or set by tensors that the segment made";
+  }
   return live(object);
 }
 
@@ -99,6 +104,7 @@ Recipe SegmentEnding::recipe(Operand operand) {
       recipe.source = operand.shadow.index;
       return recipe;
     case Shadow::Kind::node:
+      if (hangs_on_made_leaf(operand.object)) return {};
       if (walk_.gradients.went_backward() && walk_.recorder.bridge().requires_grad(operand.object))
         return spent(operand);
       recipe.kind = Recipe::Kind::output;
@@ -114,6 +120,19 @@ Recipe SegmentEnding::recipe(Operand operand) {
     reason_ = std::string("a ") + Py_TYPE(operand.object)->tp_name + " of unknown origin";
   failed_ = true;
   return recipe;
+}
+
+/// Whether the tensor is a leaf that the segment made, or gradients of it would go to one: no entry
+/// makes that.
+bool SegmentEnding::hangs_on_made_leaf(PyObject* tensor) {
+  if (!walk_.recorder.bridge().requires_grad(tensor) || walk_.gradients.is_spent(tensor))
+    return false;
+  const auto place = walk_.gradients.leaf_behind(tensor);
+  if (!place) return false;
+  if (!failed_) culprit_ = *place;
+  failed_ = true;
+  reason_ = "a tensor of which gradients were required here";
+  return true;
 }
 
 /// A result that requires gradients behind a backward() of the segment: an output that requires

@@ -134,6 +134,15 @@ std::optional<Leaf> leaf_at(Walk& walk, PyObject* tensor, SourceId source) {
   return Leaf{{Shadow::sourced(source), tensor}, *id, {}, kNoValue, 0};
 }
 
+/// A leaf that the segment made, where nothing wrote it since.
+std::optional<Leaf> made_leaf(const Walk& walk, PyObject* tensor) {
+  if (!walk.gradients.is_made_leaf(tensor)) return std::nullopt;
+  const ValueId id = walk.gradients.value_of_leaf(tensor);
+  const bool plain = torch::PlainLeaves::get(walk.recorder.bridge())->holds(tensor);
+  if (!plain || walk.recorder.is_written(id)) return std::nullopt;
+  return Leaf{{Shadow::node(id), tensor}, id, {}, kNoValue, 0};
+}
+
 /// Reads what stands in `.grad` and guards what it is. False: it is nothing that a graph adds to.
 bool take_gradient(Walk& walk, Leaf& leaf) {
   leaf.before = PyRef::steal(PyObject_GetAttrString(leaf.tensor.object, "grad"));
@@ -249,15 +258,15 @@ std::optional<bool> model_backward(Walk& walk, FrameShadow& f, Operand function,
   const auto sources = sources_of_inputs(walk.recorder);
   for (const PyRef& tensor : recorded.leaves) {
     const auto source = sources.find(tensor.get());
-    auto leaf =
-        source == sources.end() ? std::nullopt : leaf_at(walk, tensor.get(), source->second);
+    auto leaf = source == sources.end() ? made_leaf(walk, tensor.get())
+                                        : leaf_at(walk, tensor.get(), source->second);
     if (!leaf) return refuse("a leaf is none that a gradient comes to and no more");
     if (!take_gradient(walk, *leaf)) return refuse("what stands in .grad is none of its kind");
     leaves->push_back(std::move(*leaf));
   }
   std::ranges::sort(*leaves, {}, &Leaf::id);
   for (const Leaf& leaf : *leaves) {
-    walk.recorder.apart_inputs.insert(leaf.id);
+    if (walk.recorder.is_input(leaf.id)) walk.recorder.apart_inputs.insert(leaf.id);
     if (leaf.before_id != kNoValue && !walk.recorder.before_write(leaf.before_id))
       return refuse("what stands in .grad cannot be copied");
   }
@@ -276,8 +285,53 @@ std::optional<bool> model_backward(Walk& walk, FrameShadow& f, Operand function,
       });
 }
 
+namespace {
+
+/// Whether gradients would go on behind the value if it required any: they end at a leaf.
+bool is_computed_of_gradients(const Graph& graph, ValueId id) {
+  const auto makes = [id](const Node& node) {
+    return std::ranges::find(node.results, id) != node.results.end();
+  };
+  const auto maker = std::find_if(graph.nodes.rbegin(), graph.nodes.rend(), makes);
+  if (maker == graph.nodes.rend() || maker->op == "aten.detach.default") return false;
+  bool any = false;
+  for (const NamedArgument& argument : maker->args) {
+    for_each_value(argument.value,
+                   [&](ValueId of) { any = any || graph.values[of].type.requires_grad; });
+  }
+  return any;
+}
+
+}  // namespace
+
+bool can_become_leaf(const Walk& walk, Operand tensor) {
+  const torch::TensorBridge& bridge = walk.recorder.bridge();
+  const auto is_one = [&](ValueId id) {
+    const TensorType& type = walk.recorder.value(id).type;
+    return !walk.recorder.is_input(id) && !type.requires_grad && type.device == "cpu" &&
+           is_floating(type.dtype) && !walk.recorder.is_written(id) &&
+           !walk.recorder.grid.has(id) && !is_computed_of_gradients(walk.recorder.graph(), id);
+  };
+  return tensor.shadow.is(Shadow::Kind::node) && bridge.is_plain_tensor(tensor.object) &&
+         is_one(tensor.shadow.index) && bridge.is_dense(tensor.object) &&
+         obstacle_to_backward(walk).empty();
+}
+
+bool makes_leaf(FrameShadow& f, Operand tensor, int pops, std::optional<Shadow> result) {
+  f.finish = [pops, result, id = tensor.shadow.index, tensor = PyRef::borrow(tensor.object)](
+                 Walk& walk, FrameShadow& f) {
+    f.pop(pops);
+    if (result) f.push(*result);
+    walk.recorder.note_storage(id, tensor.get());
+    walk.gradients.make_leaf({Shadow::node(id), tensor.get()},
+                             walk.program_place(walk.innermost()));
+  };
+  return true;
+}
+
 std::optional<Shadow> gradient_attribute(Walk& walk, Operand tensor) {
   if (const auto set = walk.gradients.find(tensor.object)) return set;
+  if (walk.gradients.is_made_leaf(tensor.object)) return Shadow::constant();
   if (!tensor.shadow.is(Shadow::Kind::sourced)) return std::nullopt;
   // In another call the tensor may be one whose `.grad` was set: the graph's inputs are told apart.
   if (walk.gradients.sets_any() && !argument(walk, tensor)) return std::nullopt;
@@ -291,7 +345,8 @@ bool store_gradient(Walk& walk, FrameShadow& f, Operand tensor, Operand value, i
     return walk.verdict.broke(Code::PS0305, "the attribute 'grad' of a tensor is set");
   };
   const bool inside = walk.recorder.subgraphs.any() || walk.recorder.checkpoints.any();
-  if (value.object == nullptr || !tensor.shadow.is(Shadow::Kind::sourced) || inside ||
+  const bool made = walk.gradients.is_made_leaf(tensor.object);
+  if (value.object == nullptr || !(made || tensor.shadow.is(Shadow::Kind::sourced)) || inside ||
       walk.context.for_backend())
     return refuse();
   if (value.object != Py_None && (!value.shadow.is(Shadow::Kind::node) ||
@@ -299,11 +354,13 @@ bool store_gradient(Walk& walk, FrameShadow& f, Operand tensor, Operand value, i
                                   walk.recorder.bridge().requires_grad(value.object)))
     return refuse();
   if (!walk.facts.consume_type(value)) return false;
-  const auto input = argument(walk, tensor);
-  if (!input) return false;
-  const ValueId id = input->as<Argument::Value>()->id;
-  if (shares_memory(walk.recorder, id)) return refuse();
-  walk.recorder.apart_inputs.insert(id);
+  if (!made) {
+    const auto input = argument(walk, tensor);
+    if (!input) return false;
+    const ValueId id = input->as<Argument::Value>()->id;
+    if (shares_memory(walk.recorder, id)) return refuse();
+    walk.recorder.apart_inputs.insert(id);
+  }
   walk.gradients.set(tensor, value);
   f.pop(pops);
   if (call) f.push(Shadow::constant());

@@ -27,8 +27,14 @@ bool is_plain_leaf(const Walk& walk, PyObject* tensor, ValueId id);
 /// What a gradient of value `of` is, one that requires none itself.
 TensorType type_of_gradient(const Recorder& recorder, ValueId of);
 
-/// `tensor.grad`, of a tensor that was there before the segment; nothing where a graph does not
-/// know of it.
+/// Whether requires_grad_ may make a leaf of the tensor: an op of the segment made it, and
+/// gradients of it can be computed in the graph.
+bool can_become_leaf(const Walk& walk, Operand tensor);
+/// The instruction makes that leaf, and leaves `result`.
+bool makes_leaf(FrameShadow& frame, Operand tensor, int pops, std::optional<Shadow> result);
+
+/// `tensor.grad`, of a tensor that was there before the segment or a leaf that it made; nothing
+/// where a graph does not know of it.
 std::optional<Shadow> gradient_attribute(Walk& walk, Operand tensor);
 /// `tensor.grad = value`.
 bool store_gradient(Walk& walk, FrameShadow& frame, Operand tensor, Operand value, int pops,

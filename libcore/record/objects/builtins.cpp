@@ -9,6 +9,7 @@
 #include "python/literal.h"
 #include "python/type_lookup.h"
 #include "record/objects/attribute.h"
+#include "record/objects/backward.h"
 #include "record/objects/builtin_call.h"
 #include "record/objects/call.h"
 #include "record/objects/container.h"
@@ -406,15 +407,17 @@ bool make_tensor(BuiltinCall& c) {
   return make_tensor(c.walk, c.frame, c.name, c.positional, c.keywords, c.pops);
 }
 
-/// Tensor.requires_grad_ changes nothing where the tensor is so already.
+/// Changes nothing where the tensor is so already, and makes a leaf of what the segment made.
 bool require_gradients(BuiltinCall& c) {
   const Operand tensor = c.positional[0];
   if (c.positional.size() > 1 && !c.walk.facts.consume(c.positional[1])) return false;
   torch::TensorView view;
   const bool wanted = c.positional.size() < 2 || c.positional[1].object == Py_True;
-  if (!c.keywords.empty() || !c.walk.recorder.bridge().read(tensor.object, view) ||
-      view.requires_grad != wanted) {
-    PyErr_Clear();
+  const bool known = c.keywords.empty() && c.walk.recorder.bridge().read(tensor.object, view);
+  PyErr_Clear();
+  if (!known || view.requires_grad != wanted) {
+    if (known && wanted && can_become_leaf(c.walk, tensor))
+      return makes_leaf(c.frame, tensor, c.pops, tensor.shadow);
     return c.walk.verdict.broke(Code::PS0305, "requires_grad of a tensor is set", true);
   }
   return consume_tensor_type(c.walk, tensor) && gives(c.frame, c.pops, tensor.shadow);

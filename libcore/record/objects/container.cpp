@@ -138,13 +138,21 @@ std::optional<Operand> tensor_key(Walk& walk, Operand key) {
   return by_identity ? std::optional(key) : std::nullopt;
 }
 
+/// The key decides which item of the dict is meant. In a dict of the segment's a tensor is found by
+/// its identity.
+bool consume_key(Walk& walk, Operand dict, Operand key) {
+  return dict.shadow.source() == kNoSource ? walk.facts.consume_hashed(key)
+                                           : walk.facts.consume(key);
+}
+
 }  // namespace
 
 std::optional<DictItem> known_item(Walk& walk, Operand dict, Operand key) {
-  const auto tensor = tensor_key(walk, key);
-  if ((!tensor && !walk.facts.consume(key)) || !walk.facts.consume_type(dict)) return std::nullopt;
-  std::optional<python::HookPause> pause;
-  if (tensor) pause.emplace();
+  const bool made = dict.shadow.source() == kNoSource;
+  const auto tensor = made ? std::nullopt : tensor_key(walk, key);
+  if ((!tensor && !consume_key(walk, dict, key)) || !walk.facts.consume_type(dict))
+    return std::nullopt;
+  const python::HookPause pause;  // torch.Tensor.__hash__ is Python code
   DictItem item{walk.objects.contents(dict), PyDict_GetItemWithError(dict.object, key.object), {}};
   PyErr_Clear();
   item.shadow = tensor ? walk.objects.value_of_tensor(item.dict, *tensor, item.value)
@@ -193,7 +201,7 @@ bool is_item_known(Walk& walk, Shadow item, Operand key) {
 
 bool dict_set_item(Walk& walk, FrameShadow& f, Operand dict, Operand key, Operand value, int pops,
                    bool call) {
-  if (!walk.facts.consume(key) || !walk.facts.consume_type(dict)) return false;
+  if (!consume_key(walk, dict, key) || !walk.facts.consume_type(dict)) return false;
   const ObjectId id = walk.objects.contents(dict);
   if (!dict.shadow.is(Shadow::Kind::fresh))
     walk.effects.add(Restore::Kind::set_item, dict, {}, key, value);
@@ -204,8 +212,9 @@ bool dict_set_item(Walk& walk, FrameShadow& f, Operand dict, Operand key, Operan
 }
 
 bool dict_delete_item(Walk& walk, FrameShadow& f, Operand dict, Operand key, int pops, bool call) {
-  if (!walk.facts.consume(key) || !walk.facts.consume_type(dict)) return false;
+  if (!consume_key(walk, dict, key) || !walk.facts.consume_type(dict)) return false;
   const ObjectId id = walk.objects.contents(dict);
+  const python::HookPause pause;
   if (PyDict_Contains(dict.object, key.object) == 1) {
     if (!dict.shadow.is(Shadow::Kind::fresh))
       walk.effects.add(Restore::Kind::delete_item, dict, {}, key, {});
@@ -220,7 +229,8 @@ bool dict_delete_item(Walk& walk, FrameShadow& f, Operand dict, Operand key, int
 }
 
 bool dict_contains(Walk& walk, FrameShadow& f, Operand dict, Operand key, int pops) {
-  if (!walk.facts.consume(key) || !walk.facts.consume_type(dict)) return false;
+  if (!consume_key(walk, dict, key) || !walk.facts.consume_type(dict)) return false;
+  const python::HookPause pause;
   PyObject* value = PyDict_GetItemWithError(dict.object, key.object);
   PyErr_Clear();
   const ObjectId id = walk.objects.contents(dict);

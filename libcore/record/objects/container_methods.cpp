@@ -140,15 +140,15 @@ bool stores_itself(Operand dict) {
 bool dict_update(BuiltinCall& c) {
   Operand dict = c.positional[0];
   const bool empty = c.positional.size() == 1 && c.keywords.empty();
-  if (c.positional.size() > 2 || !c.walk.facts.consume_type(dict) ||
-      (!empty && stores_itself(dict)))
-    return refuse(c);
+  if (c.positional.size() > 2 || !c.walk.facts.consume_type(dict)) return refuse(c);
+  if (!empty && stores_itself(dict)) return c.positional.size() == 2 ? polyfill(c) : refuse(c);
   const ObjectId id = c.walk.objects.contents(dict);
   if (c.positional.size() > 1) {
     Operand more = c.positional[1];
     const bool known = PyDict_CheckExact(more.object) ||
                        (is_merged_by_key(more.object) && c.walk.facts.consume_type(more));
-    if (!known || !c.walk.objects.consume_keys(more)) return refuse(c);
+    if (!known) return polyfill(c);
+    if (!c.walk.objects.consume_keys(more)) return false;
     if (!dict.shadow.is(Shadow::Kind::fresh)) {
       c.walk.effects.add(Restore::Kind::update, dict, {}, {}, more);
     }

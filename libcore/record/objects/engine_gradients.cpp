@@ -177,8 +177,7 @@ std::optional<bool> model_engine_gradients(
       return refuse(
           "a tensor that they are asked for is none that a gradient comes to and no more");
   }
-  if (!walk.gradients.may_go_back_over(walk.recorder.graph().nodes.size(),
-                                       positional[create_graph].object == Py_True))
+  if (!walk.gradients.may_go_back_over(recorded.nodes.size()))
     return refuse("they come to more ops than one graph should have");
   walk.context.guard_grad_mode();
   for (ValueId id : what->with) {

@@ -35,7 +35,8 @@ bool gradient_part(Walk& walk, FrameShadow& f, Operand tensor, const std::string
   if (name == "grad_fn" && tensor.shadow.is(Shadow::Kind::node) &&
       walk.recorder.bridge().requires_grad(tensor.object))
     return walk.verdict.broke(Code::PS0307, "what torch recorded for gradients is looked at");
-  if (!tensor.shadow.is(Shadow::Kind::sourced))
+  const bool made = walk.gradients.is_made_leaf(tensor.object);
+  if (!made && !tensor.shadow.is(Shadow::Kind::sourced))
     return push_attribute(walk, f, Shadow::constant(), use);
   if (name == "grad") {
     const auto gradient = gradient_attribute(walk, tensor);
@@ -144,6 +145,9 @@ bool store_tensor_attribute(Walk& walk, FrameShadow& f, Operand tensor, PyObject
                               std::string("a tensor subclass, ") + Py_TYPE(tensor.object)->tp_name);
   }
   if (text == "grad") return store_gradient(walk, f, tensor, value, pops, call);
+  if (text == "requires_grad" && value.object == Py_True && can_become_leaf(walk, tensor))
+    return walk.facts.consume(value) &&
+           makes_leaf(f, tensor, pops, call ? std::optional(Shadow::constant()) : std::nullopt);
   if (is_of_class(tensor, name))
     return walk.verdict.broke(Code::PS0305, "the attribute '" + text + "' of a tensor is set");
   walk.effects.set_on_tensor(text);

@@ -348,7 +348,7 @@ PS_RULE(store_slice) {
 
 PS_RULE(build_set) {
   for (int k = 0; k < i.argument; ++k) {
-    if (!walk.facts.consume(f.operand(k))) return false;
+    if (!walk.facts.consume_hashed(f.operand(k))) return false;
   }
   return gives_fresh(f, i.argument, {});
 }
@@ -356,7 +356,7 @@ PS_RULE(build_set) {
 PS_RULE(build_map) {
   const int count = i.argument;
   for (int k = 0; k < count; ++k) {
-    if (!walk.facts.consume(f.operand(2 * k + 1))) return false;
+    if (!walk.facts.consume_hashed(f.operand(2 * k + 1))) return false;
   }
   std::vector<std::pair<PyRef, Shadow>> pairs;
   for (int k = count - 1; k >= 0; --k) {
@@ -438,14 +438,14 @@ PS_RULE(list_append) {
 }
 
 PS_RULE(set_add) {
-  if (!walk.facts.consume(f.operand())) return false;
+  if (!walk.facts.consume_hashed(f.operand())) return false;
   if (!changes(walk, Restore::Kind::add, f.operand(i.argument), {}, f.operand())) return false;
   f.pop();
   return true;
 }
 
 PS_RULE(map_add) {
-  if (!walk.facts.consume(f.operand(1))) return false;
+  if (!walk.facts.consume_hashed(f.operand(1))) return false;
   const Operand map = f.operand(i.argument + 1);
   if (!changes(walk, Restore::Kind::set_item, map, f.operand(1), f.operand())) return false;
   const PyRef key = PyRef::borrow(f.object(1));

@@ -109,7 +109,7 @@ ALLOWED = {
 }
 
 # And how many calls of compiled graphs there must be at least, so that the comparison means something (else one).
-CALLS = {"functions_of_classes.py": 28, "asked_gradients.py": 80, "engine_gradients.py": 300, "changing_arguments.py": 1700, "changing_places.py": 600, "exchanged_code.py": 40, "activation_checkpoints.py": 60, "aliasing.py": 500, "collections_and_truth.py": 350, "demanded_elements.py": 150, "asked_elements.py": 50, "autocast_training.py": 100, "attributes_and_mappings.py": 40, "bases_of_views.py": 270, "computed_indices.py": 100, "computed_sizes.py": 60, "changing_numbers.py": 300, "changing_sizes.py": 150, "compiled_functions.py": 20, "formulas.py": 60,
+CALLS = {"functions_of_classes.py": 28, "made_leaves.py": 80, "meta_learning.py": 90, "tensor_keys.py": 60, "asked_gradients.py": 80, "engine_gradients.py": 300, "changing_arguments.py": 1700, "changing_places.py": 600, "exchanged_code.py": 40, "activation_checkpoints.py": 60, "aliasing.py": 500, "collections_and_truth.py": 350, "demanded_elements.py": 150, "asked_elements.py": 50, "autocast_training.py": 100, "attributes_and_mappings.py": 40, "bases_of_views.py": 270, "computed_indices.py": 100, "computed_sizes.py": 60, "changing_numbers.py": 300, "changing_sizes.py": 150, "compiled_functions.py": 20, "formulas.py": 60,
          "configured.py": 25, "constructors.py": 100, "copies_and_caches.py": 30,
          "dropout.py": 400, "edges_of_values.py": 50,
          "ending.py": 4, "ending_compiled.py": 10, "foreign_idioms.py": 60, "functions_as_values.py": 15, "generating.py": 60,
@@ -120,7 +120,7 @@ CALLS = {"functions_of_classes.py": 28, "asked_gradients.py": 80, "engine_gradie
          "sizes_of_composites.py": 45, "small_steps.py": 1100, "tensor_lists.py": 300, "words_as_keys.py": 60, "writes_and_numbers.py": 200, "whole_steps.py": 90, "written_outs.py": 300}
 
 # And how many graphs they may take at most, by a part of the path of the files that these are of.
-GRAPHS = {"computed_sizes.py": {"": 67}, "asked_gradients.py": {"asked_gradients.py": 62}, "engine_gradients.py": {"engine_gradients.py": 118}, "changing_arguments.py": {"changing_arguments.py": 417}, "changing_places.py": {"changing_places.py": 285}, "functions_of_classes.py": {"functions_of_classes.py": 18}, "small_steps.py": {"small_steps.py": 24, "clip_grad.py": 6}, "generating.py": {"": 75, "models/gpt2/": 5}, "words_as_keys.py": {"words_as_keys.py": 9, "clip_grad.py": 5},
+GRAPHS = {"computed_sizes.py": {"": 67}, "made_leaves.py": {"made_leaves.py": 37}, "meta_learning.py": {"": 34}, "tensor_keys.py": {"": 21}, "asked_gradients.py": {"asked_gradients.py": 62}, "engine_gradients.py": {"engine_gradients.py": 118}, "changing_arguments.py": {"changing_arguments.py": 417}, "changing_places.py": {"changing_places.py": 285}, "functions_of_classes.py": {"functions_of_classes.py": 18}, "small_steps.py": {"small_steps.py": 24, "clip_grad.py": 6}, "generating.py": {"": 75, "models/gpt2/": 5}, "words_as_keys.py": {"words_as_keys.py": 9, "clip_grad.py": 5},
           "sizes_from_elements.py": {"sizes_from_elements.py": 35}, "sizes_of_composites.py": {"": 34}, "iterators_in_python.py": {"": 34}, "class_statements.py": {"": 70},
           "members_of_objects.py": {"": 5}, "compared_elements.py": {"": 11}, "guards_that_never_hold.py": {"": 50},
           "sizes_that_change.py": {"sizes_that_change.py": 12}, "modules_in_turn.py": {"": 16}, "optimizer_steps.py": {"optim/optimizer.py": 14}}
@@ -140,8 +140,8 @@ BREAKS = {"guards_that_never_hold.py": {("PS0313", UNHOLDABLE + "getattr(G['Coun
 # Programs that start processes, end in ways of their own, set what torch does for the whole process, or compile with
 # torch; and those that call modules themselves: which program's graphs those are does not show, as they begin in torch.
 ALONE = {"activation_checkpoints.py", "asked_gradients.py", "changing_arguments.py", "changing_places.py", "attention_scores.py", "backend_calls.py", "carried_gradients.py", "child_processes.py", "class_statements.py", "classes_put_back.py", "compared_elements.py", "compiled_functions.py", "conditions_on_tensors.py", "configured.py", "decorators_and_patterns.py", "ending.py", "ending_compiled.py", "ends_with_imports.py",
-         "exchanged_tensors.py", "generating.py", "gradients_of_control.py", "guards_that_never_hold.py", "hooks_and_parameters.py", "idioms_of_python.py", "image_classifier.py", "loops_on_tensors.py", "loops_without_end.py", "members_of_objects.py", "modules_in_turn.py",
-         "optimizer_steps.py", "optimizers.py", "program_backends.py", "recorded_gradients.py", "recurrent_and_attention.py", "scans_of_tensors.py", "training.py", "training_loop.py", "sizes_of_composites.py", "templates_and_annotations.py", "type_parameters.py", "words_as_keys.py"}
+         "exchanged_tensors.py", "generating.py", "gradients_of_control.py", "guards_that_never_hold.py", "hooks_and_parameters.py", "idioms_of_python.py", "image_classifier.py", "loops_on_tensors.py", "loops_without_end.py", "made_leaves.py", "members_of_objects.py", "meta_learning.py", "modules_in_turn.py",
+         "optimizer_steps.py", "optimizers.py", "program_backends.py", "recorded_gradients.py", "recurrent_and_attention.py", "scans_of_tensors.py", "training.py", "training_loop.py", "sizes_of_composites.py", "templates_and_annotations.py", "tensor_keys.py", "type_parameters.py", "words_as_keys.py"}
 # What programs need of CPython that earlier versions cannot even read.
 SINCE = {"type_parameters.py": (3, 12), "templates_and_annotations.py": (3, 14)}
 TOGETHER = os.path.join(HERE, "check_together.py")

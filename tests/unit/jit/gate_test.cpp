@@ -75,6 +75,42 @@ Verdict verdict_of(std::int64_t entry_ns, std::int64_t entry_returns, std::int64
   return report.verdict;
 }
 
+/// What becomes of an accepted entry that saves 50 ns a call, where one call in `every` is gone
+/// through again, which takes `longer`.
+Verdict verdict_after_running_again(std::int64_t longer, int every) {
+  GateReport report;
+  Replay replay(report);
+  calls_until_verdict(replay, 50, 100);
+  REQUIRE(report.verdict == Verdict::accepted);
+  for (int call = 1; call <= 200; ++call) {
+    if (call % every == 0) replay.gate().torch_ran_again(nanoseconds(longer), call);
+  }
+  return report.verdict;
+}
+
+TEST_CASE("gradients of gradients may not cost more than an entry's calls save") {
+  CHECK(verdict_after_running_again(40, 1) == Verdict::accepted);
+  CHECK(verdict_after_running_again(70, 1) == Verdict::refused);
+  CHECK(verdict_after_running_again(120, 3) == Verdict::accepted);
+  CHECK(verdict_after_running_again(240, 3) == Verdict::refused);
+}
+
+TEST_CASE("an entry that was not measured is not refused for gradients of gradients") {
+  GateReport report;
+  Replay replay(report);
+  for (int call = 1; call <= 100; ++call) replay.gate().torch_ran_again(nanoseconds(1000), call);
+  CHECK(report.verdict == Verdict::open);
+}
+
+TEST_CASE("the first runs again, which find torch's code cold, do not count") {
+  GateReport report;
+  Replay replay(report);
+  calls_until_verdict(replay, 50, 100);
+  for (int call = 1; call <= 8; ++call) replay.gate().torch_ran_again(nanoseconds(5000), call);
+  for (int call = 9; call <= 100; ++call) replay.gate().torch_ran_again(nanoseconds(10), call);
+  CHECK(report.verdict == Verdict::accepted);
+}
+
 TEST_CASE("a GPU's calls may not keep the CPU busy for longer than plain Python keeps either") {
   CHECK(verdict_of(290, 15, 670, 30) == Verdict::accepted);
   CHECK(verdict_of(80, 60, 100, 40) == Verdict::accepted);  // the GPU is busy for 60 as well
