@@ -94,12 +94,14 @@ ValueId ReverseWalk::padded(const Vjp::Given& part, const TensorType& whole) {
 }
 
 void ReverseWalk::visit(const Node& node) {
-  bool reached = false, comes = false;
+  bool reached = false, comes = false, goes_on = false;
   for (ValueId result : node.results) {
     reached = reached || (tracked_[result] && reached_[result]);
     comes = comes || !terms_[result].empty();
   }
-  if (!reached) return;
+  for (const NamedArgument& argument : node.args)
+    for_each_value(argument.value, [&](ValueId id) { goes_on = goes_on || tracked_[id]; });
+  if (!reached || !goes_on) return;  // what makes a leaf ends there
   if (comes && !give_tangents_on(node)) return;
   for (const NamedArgument& argument : node.args) {
     for_each_value(argument.value,

@@ -148,7 +148,7 @@ bool is_without_effect(const Schema& schema, const NamedArgument& keyword) {
   if (keyword.name == "out") return keyword.value.is_none();
   const bool* value = keyword.value.as<bool>();
   if (value == nullptr) return false;
-  if (keyword.name == "requires_grad") return !*value;
+  if (keyword.name == "requires_grad") return true;  // of the result, when it was made
   return std::ranges::any_of(kFlags, [&](const Flag& flag) {
     return flag.name == keyword.name && schema.name == (*value ? flag.other : flag.op);
   });

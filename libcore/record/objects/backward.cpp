@@ -285,50 +285,6 @@ std::optional<bool> model_backward(Walk& walk, FrameShadow& f, Operand function,
       });
 }
 
-namespace {
-
-/// Whether gradients would go on behind the value if it required any: they end at a leaf.
-bool is_computed_of_gradients(const Graph& graph, ValueId id) {
-  const auto makes = [id](const Node& node) {
-    return std::ranges::find(node.results, id) != node.results.end();
-  };
-  const auto maker = std::find_if(graph.nodes.rbegin(), graph.nodes.rend(), makes);
-  if (maker == graph.nodes.rend() || maker->op == "aten.detach.default") return false;
-  bool any = false;
-  for (const NamedArgument& argument : maker->args) {
-    for_each_value(argument.value,
-                   [&](ValueId of) { any = any || graph.values[of].type.requires_grad; });
-  }
-  return any;
-}
-
-}  // namespace
-
-bool can_become_leaf(const Walk& walk, Operand tensor) {
-  const torch::TensorBridge& bridge = walk.recorder.bridge();
-  const auto is_one = [&](ValueId id) {
-    const TensorType& type = walk.recorder.value(id).type;
-    return !walk.recorder.is_input(id) && !type.requires_grad && type.device == "cpu" &&
-           is_floating(type.dtype) && !walk.recorder.is_written(id) &&
-           !walk.recorder.grid.has(id) && !is_computed_of_gradients(walk.recorder.graph(), id);
-  };
-  return tensor.shadow.is(Shadow::Kind::node) && bridge.is_plain_tensor(tensor.object) &&
-         is_one(tensor.shadow.index) && bridge.is_dense(tensor.object) &&
-         obstacle_to_backward(walk).empty();
-}
-
-bool makes_leaf(FrameShadow& f, Operand tensor, int pops, std::optional<Shadow> result) {
-  f.finish = [pops, result, id = tensor.shadow.index, tensor = PyRef::borrow(tensor.object)](
-                 Walk& walk, FrameShadow& f) {
-    f.pop(pops);
-    if (result) f.push(*result);
-    walk.recorder.note_storage(id, tensor.get());
-    walk.gradients.make_leaf({Shadow::node(id), tensor.get()},
-                             walk.program_place(walk.innermost()));
-  };
-  return true;
-}
-
 std::optional<Shadow> gradient_attribute(Walk& walk, Operand tensor) {
   if (const auto set = walk.gradients.find(tensor.object)) return set;
   if (walk.gradients.is_made_leaf(tensor.object)) return Shadow::constant();

@@ -1,6 +1,9 @@
 #pragma once
 
-// backward() and `.grad` (backward.cpp), and torch.autograd.grad (engine_gradients.cpp).
+// backward() and `.grad` (backward.cpp), torch.autograd.grad (engine_gradients.cpp), and what a
+// segment makes that gradients go to (made_leaf.cpp).
+
+#include <functional>
 
 #include "record/walk.h"
 
@@ -32,6 +35,11 @@ TensorType type_of_gradient(const Recorder& recorder, ValueId of);
 bool can_become_leaf(const Walk& walk, Operand tensor);
 /// The instruction makes that leaf, and leaves `result`.
 bool makes_leaf(FrameShadow& frame, Operand tensor, int pops, std::optional<Shadow> result);
+/// `call` records a call with these keywords, which may make a tensor: a leaf where requires_grad
+/// says so.
+bool makes_tensor(Walk& walk, FrameShadow& frame,
+                  const std::vector<std::pair<PyObject*, Operand>>& keywords,
+                  const std::function<bool()>& call);
 
 /// `tensor.grad`, of a tensor that was there before the segment or a leaf that it made; nothing
 /// where a graph does not know of it.

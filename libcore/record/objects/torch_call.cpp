@@ -35,14 +35,6 @@ using torch::type_of_tensor;
 
 using Keywords = std::vector<std::pair<PyObject*, Operand>>;
 
-bool call_op(Walk& walk, FrameShadow& f, const policy::KnownFunction& function, PyObject* object,
-             std::vector<Operand>& positional, Keywords& keywords, int pops) {
-  if (function.method) return tensor_method(walk, f, function.name, positional, keywords, pops);
-  TorchTarget target{"call_function", function.name, function.shown, function.name, false};
-  target.callable = object;
-  return torch_call(walk, f, target, positional, keywords, pops);
-}
-
 bool tell_fact(Walk& walk, FrameShadow& f, std::string_view fact,
                const std::vector<Operand>& positional, int pops) {
   std::optional<bool> done;

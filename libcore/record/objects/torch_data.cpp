@@ -8,6 +8,7 @@
 
 #include "ops/promotion.h"
 #include "python/literal.h"
+#include "record/objects/backward.h"
 #include "record/objects/torch_call.h"
 #include "record/objects/torch_tensor.h"
 #include "record/results.h"
@@ -161,8 +162,11 @@ bool plan_data(Walk& walk, PythonData& data, std::optional<DType> dtype,
   return true;
 }
 
-bool make_tensor(Walk& walk, FrameShadow& f, std::string_view function,
-                 const std::vector<Operand>& positional, const Keywords& keywords, int pops) {
+namespace {
+
+/// A tensor of Python data, whatever requires_grad says of it.
+bool tensor_of_data(Walk& walk, FrameShadow& f, std::string_view function,
+                    const std::vector<Operand>& positional, const Keywords& keywords, int pops) {
   const auto refuse = [&] {
     return walk.verdict.broke(Code::PS0309,
                               "torch." + std::string(function) + " makes a tensor of Python data");
@@ -184,8 +188,8 @@ bool make_tensor(Walk& walk, FrameShadow& f, std::string_view function,
     const auto* device = value->as<Argument::Named>();
     const bool cpu = value->is_none() || (device != nullptr && device->name == "cpu") ||
                      *value == Argument(std::string("cpu"));
-    const bool known =
-        text == "dtype" ? asked != nullptr || value->is_none() : text == "device" && cpu;
+    const bool known = text == "dtype" ? asked != nullptr || value->is_none()
+                                       : (text == "device" && cpu) || text == "requires_grad";
     if (!known) return refuse();
     named.push_back({text, std::move(*value)});
   }
@@ -206,6 +210,15 @@ bool make_tensor(Walk& walk, FrameShadow& f, std::string_view function,
   Call call{"call_function", name, "torch." + name, {std::move(shown)}, std::move(named),
             walk.stack(),    {}};
   return record(walk, f, std::move(call), std::move(nodes), positional, pops);
+}
+
+}  // namespace
+
+bool make_tensor(Walk& walk, FrameShadow& f, std::string_view function,
+                 const std::vector<Operand>& positional, const Keywords& keywords, int pops) {
+  return makes_tensor(walk, f, keywords, [&] {
+    return tensor_of_data(walk, f, function, positional, keywords, pops);
+  });
 }
 
 }  // namespace penstock::record

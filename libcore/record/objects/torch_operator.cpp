@@ -1,9 +1,10 @@
-// Calls of torch.ops.aten.NAME and torch.ops.aten.NAME.OVERLOAD: the dispatcher's ops, called by
-// name.
+// Calls that name an op: functions and methods of torch's, and torch.ops.aten.NAME and
+// torch.ops.aten.NAME.OVERLOAD, the dispatcher's own.
 
 #include <cstring>
 
 #include "python/literal.h"
+#include "record/objects/backward.h"
 #include "record/objects/torch_call.h"
 #include "record/walk.h"
 
@@ -29,6 +30,16 @@ std::string text_attribute(PyObject* object, const char* name) {
 constexpr std::string_view kNamespace = "aten::";
 
 }  // namespace
+
+bool call_op(Walk& walk, FrameShadow& f, const policy::KnownFunction& function, PyObject* object,
+             std::vector<Operand>& positional, Keywords& keywords, int pops) {
+  return makes_tensor(walk, f, keywords, [&] {
+    if (function.method) return tensor_method(walk, f, function.name, positional, keywords, pops);
+    TorchTarget target{"call_function", function.name, function.shown, function.name, false};
+    target.callable = object;
+    return torch_call(walk, f, target, positional, keywords, pops);
+  });
+}
 
 std::optional<bool> call_operator(Walk& walk, FrameShadow& f, Operand callable,
                                   const std::vector<Operand>& positional,

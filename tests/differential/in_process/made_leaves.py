@@ -1,5 +1,5 @@
-"""Leaves that a function makes: requires_grad_ of what it computed, asked for by autograd.grad and backward(), in inner loops,
-under penalties, with what hangs on them left behind or not."""
+"""Leaves that a function makes: requires_grad_ of what it computed, and functions that are told requires_grad=True, asked for by
+autograd.grad and backward(), in inner loops, under penalties, with what hangs on them left behind or not."""
 import torch
 from torch import nn
 from torch.autograd import grad
@@ -158,7 +158,43 @@ def drawn(x):
     return delta.grad.sign()
 
 
-FUNCTIONS = (of_weights, drawn, saliency, saliency_of_computed, by_attribute, used_before, attack, accumulated, penalty, trained_with_penalty, left, left_result, left_gradient, left_attribute,
+def of_factories(x):
+    found = []
+    for start in (torch.zeros_like(x, requires_grad=True), torch.full((4, 3), 0.5, dtype=x.dtype, requires_grad=True), x.new_ones(4, 3, requires_grad=True),
+                  torch.tensor([[0.25], [0.5], [1.0], [2.0]], dtype=x.dtype, requires_grad=True), torch.tensor(0.5, requires_grad=True)):
+        found.append(grad((NET(x + start) ** 2).sum(), start)[0])
+    return found
+
+
+def perturbed(x):
+    delta = torch.zeros_like(x, requires_grad=True)
+    for _ in range(3):
+        (NET(x + delta) ** 2).sum().backward()
+        moved = (delta + 0.05 * delta.grad.sign()).clamp(-0.1, 0.1)
+        delta = moved.detach().clone().requires_grad_()
+    return delta.detach()
+
+
+def not_required(x):
+    return torch.zeros_like(x, requires_grad=False) + torch.tensor([1.0, 2.0, 3.0], requires_grad=False)
+
+
+def left_factory(x):
+    made = torch.ones_like(x, requires_grad=True)
+    return made, (made * x).sum()
+
+
+def of_integer_factory(x):
+    return torch.zeros(3, dtype=torch.long, requires_grad=True)
+
+
+def without_gradients_made(x):
+    with torch.no_grad():
+        made = torch.ones(3, requires_grad=True)
+        return made, made * 2
+
+
+FUNCTIONS = (of_weights, drawn, of_factories, perturbed, not_required, left_factory, of_integer_factory, without_gradients_made, saliency, saliency_of_computed, by_attribute, used_before, attack, accumulated, penalty, trained_with_penalty, left, left_result, left_gradient, left_attribute,
              without_gradients, written, of_integers, not_a_leaf, hooked, langevin)
 for function in FUNCTIONS:
     for turn in range(4):
@@ -166,7 +202,7 @@ for function in FUNCTIONS:
         try:
             result = function(x)
             print(function.__name__, turn, shown(result))
-            if function is left:
+            if function in (left, left_factory):
                 result[1].backward()
                 print(shown(result[0].grad))
             if function in (left_result, penalty):
