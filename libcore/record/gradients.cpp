@@ -104,6 +104,10 @@ std::optional<RaisePlace> Gradients::leaf_behind(PyObject* tensor) const {
     return found == leaves_.end() ? std::nullopt : std::optional(found->second.place);
   };
   if (const auto place = place_of(tensor)) return place;
+  // A view may not be asked for its grad_fn (name_of_grad_fn): it may hang on any of them.
+  if (is_view(tensor))
+    return std::ranges::min_element(leaves_, {}, [](const auto& leaf) { return leaf.second.id; })
+        ->second.place;
   for (const PyRef& leaf : recorded_ops(tensor).leaves) {
     if (const auto place = place_of(leaf.get())) return place;
   }

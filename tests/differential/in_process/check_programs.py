@@ -109,7 +109,7 @@ ALLOWED = {
 }
 
 # And how many calls of compiled graphs there must be at least, so that the comparison means something (else one).
-CALLS = {"functions_of_classes.py": 28, "made_leaves.py": 100, "meta_learning.py": 90, "tensor_keys.py": 60, "asked_gradients.py": 80, "engine_gradients.py": 300, "changing_arguments.py": 1700, "changing_places.py": 600, "exchanged_code.py": 40, "activation_checkpoints.py": 60, "aliasing.py": 500, "collections_and_truth.py": 350, "demanded_elements.py": 150, "asked_elements.py": 50, "autocast_training.py": 100, "attributes_and_mappings.py": 40, "bases_of_views.py": 270, "computed_indices.py": 100, "computed_sizes.py": 60, "changing_numbers.py": 300, "changing_sizes.py": 150, "compiled_functions.py": 20, "formulas.py": 60,
+CALLS = {"functions_of_classes.py": 28, "made_leaves.py": 80, "meta_learning.py": 90, "tensor_keys.py": 60, "asked_gradients.py": 80, "engine_gradients.py": 300, "changing_arguments.py": 1700, "changing_places.py": 600, "exchanged_code.py": 40, "activation_checkpoints.py": 60, "aliasing.py": 500, "collections_and_truth.py": 350, "demanded_elements.py": 150, "asked_elements.py": 50, "autocast_training.py": 100, "attributes_and_mappings.py": 40, "bases_of_views.py": 270, "computed_indices.py": 100, "computed_sizes.py": 60, "changing_numbers.py": 300, "changing_sizes.py": 150, "compiled_functions.py": 20, "formulas.py": 60,
          "configured.py": 25, "constructors.py": 100, "copies_and_caches.py": 30,
          "dropout.py": 400, "edges_of_values.py": 50,
          "ending.py": 4, "ending_compiled.py": 10, "foreign_idioms.py": 60, "functions_as_values.py": 15, "generating.py": 60,
