@@ -83,7 +83,7 @@ struct NativeRoot {
 };
 
 /// It is the turn of a loop, and a loop inside it is at a turn of its own: what comes from that
-/// loop's iterator is in no graph of the outer one's.
+/// loop's iterator is in no graph of the outer one's, unless that gathers what the turns compute.
 inline bool has_inner_turn(const NativeRoot& call) {
   return call.loop_in != nullptr && call.loop_in->turns.back().root != call.root;
 }

@@ -30,8 +30,6 @@ constexpr nanoseconds kGpuOp = microseconds(40);
 constexpr std::int64_t kStartOps = 50;
 /// More of what a graph of fewer ops takes is none of theirs: libraries are loaded for the first.
 constexpr nanoseconds kMostOfOp = 4 * kOp;
-/// Steps that measuring a backward takes.
-constexpr std::int64_t kMeasuredSteps = 3;
 /// Of a root that would pay after N more calls, every N/16th is looked at, and one in so many at
 /// least.
 constexpr std::int64_t kLooks = 16, kMostSkipped = 63;
@@ -40,6 +38,8 @@ constexpr std::int64_t kFirstCalls = 16;
 /// A root that is called more than so many times in a call of the one around it is a unit of its
 /// own.
 constexpr std::int64_t kMostInner = 16;
+/// But one graph holds all of so many ops: layers of a model, however many.
+constexpr std::int64_t kOneGraph = 400;
 constexpr int kMostUseless = 4;
 /// So many calls in a row have to be quiet before others run without the hook.
 constexpr int kQuiet = 8;
@@ -49,12 +49,18 @@ constexpr int kGivenUpLooks = 32;
 /// `inner` is left to `outer` as long as that is cold, and for good where neither can be compiled.
 bool waits_for(const RootHistory& inner, const RootHistory& outer) {
   if (outer.needs_gradients && inner.gradients) return true;
-  return outer.state == RootHistory::State::cold && outer.calls > 1 &&
-         inner.calls <= kMostInner * outer.calls;
+  if (outer.state != RootHistory::State::cold || outer.calls <= 1) return false;
+  const bool fits = outer.ops > 0 && outer.ops <= kOneGraph;
+  return fits || inner.calls <= kMostInner * outer.calls;
 }
 
 nanoseconds time_of_call(const RootHistory& root) {
   return root.native / std::max<std::int64_t>(root.calls, 1);
+}
+
+/// How often the work of the ops that were counted in a call is done for it.
+std::int64_t passes(const RootHistory& root) {
+  return root.gradients && !root.goes_backward ? TierUp::kPasses : 1;
 }
 
 /// What an entry saves of a call on a GPU, whose ops Python and torch only begin.
@@ -163,7 +169,7 @@ nanoseconds TierUp::price(std::int64_t ops) const {
 
 nanoseconds TierUp::price(const RootHistory& root) const {
   if (!root.gradients) return price(root.ops);
-  return price(root.ops * kPasses) + time_of_call(root) * kPasses * kMeasuredSteps;
+  return price(root.ops * passes(root)) + time_of_call(root) * passes(root) * kMeasuredSteps;
 }
 
 double TierUp::saved_one_in(const RootHistory& root) {
@@ -175,7 +181,7 @@ double TierUp::saved_one_in(const RootHistory& root) {
 }
 
 nanoseconds TierUp::pays_after(const RootHistory& root) const {
-  const auto bought = static_cast<double>(price(root).count() / (root.gradients ? kPasses : 1));
+  const auto bought = static_cast<double>(price(root).count() / passes(root));
   return nanoseconds(static_cast<std::int64_t>(bought * saved_one_in(root)));
 }
 

@@ -29,12 +29,14 @@
 //
 // Roots are nested: a model and its layers are called equally often. Buying the layers first would
 // cut the model's graph into pieces, so that a root leaves the purchase to the one around it,
-// unless that one is called much less often (a loop over batches, a generation). Where gradients
-// were needed and not compiled, torch runs the root, and all that is inside of it.
+// unless that one is called much less often and is too much for one graph (a loop over batches, a
+// generation). Where gradients were needed and not compiled, torch runs the root, and all that is
+// inside of it. The turn of a loop that goes backward behind the loops inside it is around these.
 //
 // Where calls are made in gradient mode, backward is compiled and gained from too. Neither is seen
 // in the call: an op stands for so many (a backward computes two gradients for most), and so does
-// the time; and measuring both sides of a backward takes some steps of plain Python's.
+// the time; and measuring both sides of a backward takes some steps of plain Python's. Where the
+// call goes backward itself, as a whole step does, its ops and its time hold all of that already.
 //
 // A GPU's ops return before they are done, so that what a call takes is what Python and torch take
 // to begin them, and an entry begins them all at once: it saves most of that, but takes a time of
@@ -65,6 +67,8 @@ struct RootHistory {
   bool on_gpu = false;           ///< its ops may be a GPU's
   bool gradients = false;        ///< the calls are made in gradient mode
   bool needs_gradients = false;  ///< what was recorded of it does: so will what is inside
+  bool goes_backward = false;    ///< torch goes backward within its calls: its ops are among theirs
+  bool gathers = false;          ///< of a loop's turn: and behind the turns of the loops inside it
   int useless = 0;               ///< calls in a row in which it was hot and no entry ran
   std::int64_t unseen = 0;       ///< calls without the hook since one was looked at
   int quiet = 0;                 ///< calls in a row that were looked at and were plain Python alone
@@ -92,6 +96,8 @@ class TierUp {
   static constexpr std::int64_t kSavedOneIn = 8;
   /// How often an op's work is done where gradients are computed: forward, and twice in backward.
   static constexpr std::int64_t kPasses = 3;
+  /// Steps that measuring a backward takes.
+  static constexpr std::int64_t kMeasuredSteps = 3;
 
   /// A root of which every call learns something is compared all the same, behind so many.
   static constexpr int kMostLearned = 48;

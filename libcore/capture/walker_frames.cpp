@@ -144,6 +144,10 @@ std::optional<Entry> Walker::enter_engine_run(Frame& frame, Region& region) {
   if (followed) return std::nullopt;
   python::note_event();
   ++region.entrances;
+  for (const NativeRoot& outer : region.native_roots) {
+    outer.root->goes_backward = true;
+    if (!has_inner_turn(outer)) outer.root->gathers = true;
+  }
   region.engine_runs.push_back(region.native_roots.size());
   client_.engine_begins(frame.thread());
   return Entry::native_told;

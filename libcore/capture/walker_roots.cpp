@@ -251,8 +251,8 @@ void Walker::begin_timed(Region& region, RootHistory& root, bool timed) {
 
 bool Walker::becomes_hot(const Region& region, RootHistory& root) const {
   for (const NativeRoot& outer : region.native_roots) {
-    if (!TierUp::is_given_up(outer.root) && !has_inner_turn(outer))
-      TierUp::is_inside(root, *outer.root);
+    const bool whole = !has_inner_turn(outer) || outer.root->gathers;
+    if (!TierUp::is_given_up(outer.root) && whole) TierUp::is_inside(root, *outer.root);
   }
   return tier_up_->pays(root);
 }

@@ -101,6 +101,26 @@ for i in range(120):
     optimizer.step()
 print(f"{loss.item():.2e}")
 """, {"": range(0, 8)}),
+    # What the inner turns compute is gathered behind them, where the outer one goes backward: that is the unit.
+    "turns of tasks": ("""
+w = torch.full((16, 16), 0.1, requires_grad=True)
+def adapt(w, x):
+    loss = (torch.tanh(x @ w) - x).square().mean()
+    return w - 0.1 * torch.autograd.grad(loss, w, create_graph=True)[0]
+for i in range(300):
+    w.grad = None
+    total = 0.0
+    for task in range(4):
+        x = torch.rand(8, 16)
+        fast = w
+        for k in range(2):
+            fast = adapt(fast, x)
+        total = total + (torch.tanh(x @ fast) - x).square().mean()
+    total.backward()
+    with torch.no_grad():
+        w -= 0.01 * w.grad
+print(f"{total.item():.2e}")
+""", {"<module>": range(1, 8)}),
     "optimizers": ("""
 parameters = [nn.Parameter(torch.rand(64)) for _ in range(6)]
 class Own(torch.optim.Optimizer):

@@ -161,6 +161,27 @@ TEST_CASE(
   CHECK(process.policy.pays(step));
 }
 
+TEST_CASE("the ops of a call that goes backward itself are all that there is to compile") {
+  const auto pays_after = [](bool within) {
+    Process process;
+    RootHistory root;
+    root.gradients = true;
+    root.goes_backward = within;
+    root.calls = 10;
+    root.native = seconds(1);
+    root.ops = 700;
+    const nanoseconds measured = milliseconds(100) * TierUp::kMeasuredSteps;
+    CHECK(process.policy.price(root) ==
+          (within ? process.policy.price(700) + measured
+                  : process.policy.price(700 * TierUp::kPasses) + measured * TierUp::kPasses));
+    return process.policy.pays_after(root);
+  };
+  // What is not seen of a backward takes as long as it costs: the same share pays.
+  const nanoseconds within = pays_after(true), behind = pays_after(false);
+  CHECK(within >= behind);
+  CHECK(within <= behind * 11 / 10);
+}
+
 TEST_CASE("a step of a long loop is a root of its own") {
   Process process;
   RootHistory loop, step;
