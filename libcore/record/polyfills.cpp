@@ -21,7 +21,9 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdint>
 #include <string>
+#include <string_view>
 
 namespace penstock::record {
 
@@ -193,30 +195,105 @@ bool loads_plainly(Opcode opcode) {
          opcode == Opcode::LOAD_FAST || opcode == Opcode::LOAD_FAST_BORROW;
 }
 
-/// True if the instruction behind the frame's call, which pops so much, goes over what it gives and
-/// nothing else sees that: a loop, or another call, whose further arguments may be loaded between.
-bool is_used_up(const FrameShadow& f, int pops) {
-  const python::Bytecode& code = f.frame->bytecode();
-  const python::Instruction* next = code.at(f.instruction->next);
-  int above = 0;  // values loaded on top of it
+/// The instruction that goes over what lies on the stack where `next` begins, and how many values
+/// are loaded on top of it before; null where anything else is done with it.
+struct Use {
+  const python::Instruction* by = nullptr;
+  int above = 0;
+};
+
+Use use_of(const python::Bytecode& code, const python::Instruction* next) {
+  Use use;
   const auto is_between = [&] {
     return next != nullptr && (next->opcode == Opcode::PRECALL || loads_plainly(next->opcode));
   };
-  for (; is_between(); next = code.at(next->next)) above += next->opcode != Opcode::PRECALL;
-  if (next == nullptr) return false;
+  for (; is_between(); next = code.at(next->next)) use.above += next->opcode != Opcode::PRECALL;
+  if (next == nullptr) return use;
   switch (next->opcode) {
     case Opcode::GET_ITER:
     case Opcode::UNPACK_SEQUENCE:
     case Opcode::UNPACK_EX:
     case Opcode::LIST_EXTEND:
     case Opcode::SET_UPDATE:
-      return above == 0;
+      if (use.above == 0) use.by = next;
+      break;
     case Opcode::CALL:
+      use.by = next;
       break;
     default:
-      return false;
+      break;
   }
-  const int given = next->argument;
+  return use;
+}
+
+/// True for a name by which code sees the variables of a frame.
+bool shows_variables(PyObject* name) {
+  const std::string_view text = python::text_of(name);
+  return text == "locals" || text == "vars" || text == "_getframe" || text == "currentframe";
+}
+
+/// The local variable that an instruction stores the top of the stack in, or -1.
+int slot_stored_in(const python::Instruction& one) {
+  switch (one.opcode) {
+    case Opcode::STORE_FAST:
+      return one.argument;
+    case Opcode::STORE_FAST_LOAD_FAST:
+    case Opcode::STORE_FAST_STORE_FAST:
+      return python::first_of_two(one);
+    default:
+      return -1;
+  }
+}
+
+enum class Access : std::uint8_t { none, stores, loads, other };
+
+/// What is done last with a local variable by an instruction.
+Access access_of(const python::Instruction& one, int slot) {
+  const auto alone = [&](Access access) { return one.argument == slot ? access : Access::none; };
+  const bool first = python::first_of_two(one) == slot, second = python::second_of_two(one) == slot;
+  switch (one.opcode) {
+    case Opcode::LOAD_FAST:
+      return alone(Access::loads);
+    case Opcode::STORE_FAST:
+    case Opcode::DELETE_FAST:
+      return alone(Access::stores);
+    case Opcode::LOAD_FAST_AND_CLEAR:
+      return alone(Access::other);
+    case Opcode::LOAD_FAST_LOAD_FAST:
+      return first ? Access::other : second ? Access::loads : Access::none;
+    case Opcode::STORE_FAST_LOAD_FAST:
+      return second ? Access::loads : first ? Access::stores : Access::none;
+    case Opcode::STORE_FAST_STORE_FAST:
+      return first || second ? Access::stores : Access::none;
+    default:
+      return Access::none;
+  }
+}
+
+/// True if loops, comprehensions and unpacking are all that the frame's code does with a variable.
+bool is_only_gone_over(const python::Bytecode& code, PyCodeObject* object, int slot) {
+  PyObject* names = object->co_names;
+  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(names); ++i) {
+    if (shows_variables(PyTuple_GET_ITEM(names, i))) return false;
+  }
+  return std::ranges::all_of(code.instructions(), [&](const python::Instruction& one) {
+    const Access access = access_of(one, slot);
+    if (access == Access::none || access == Access::stores) return true;
+    const Use use = use_of(code, code.at(one.next));
+    return access == Access::loads && use.by != nullptr && use.by->opcode != Opcode::CALL;
+  });
+}
+
+/// True if the instruction behind the frame's call, which pops so much, goes over what it gives and
+/// nothing else sees that: a loop, or another call, whose further arguments may be loaded between.
+bool is_used_up(const FrameShadow& f, int pops) {
+  const python::Bytecode& code = f.frame->bytecode();
+  const python::Instruction* next = code.at(f.instruction->next);
+  const int slot = next == nullptr ? -1 : slot_stored_in(*next);
+  if (slot >= 0) return is_only_gone_over(code, f.frame->code(), slot);
+  const auto [by, above] = use_of(code, next);
+  if (by == nullptr || by->opcode != Opcode::CALL) return by != nullptr;
+  const int given = by->argument;
   if (given <= above || f.frame->depth() < pops + given - above + 1) return false;
   // By place from the top as the call finds it, which is above what is on the stack now.
   const auto below = [&](int place) { return f.frame->peek(place - above - 1 + pops); };
