@@ -173,6 +173,15 @@ void scatter_reduction(Decomposition& d) {
   d.result(reduced);
 }
 
+/// The elements of `source`, flat, for so many marks, of which there may be more than elements: the
+/// run fails then. An element that nothing reads stands behind them, as there may be none at all.
+ValueId enough_elements(Decomposition& d, ValueId source, ValueId counted, const SymExpr& most) {
+  const SymExpr given = element_count(d.sizes(source));
+  const ValueId marked = d.slice(counted, 0, most - SymExpr(1), SymExpr(1), SymExpr(1));
+  require_index(d, marked, given + SymExpr(1), std::nullopt);
+  return d.pad(source, {SymExpr(0)}, {SymExpr(1)}, std::int64_t{0});
+}
+
 /// The elements of source in turn, where the mask says so: the count of those before says which.
 void masked_scatter(Decomposition& d) {
   const ValueId self = d.value("self"), mask = d.value("mask"), source = d.value("source");
@@ -181,19 +190,24 @@ void masked_scatter(Decomposition& d) {
   const TensorType left = d.type(self), right = d.type(mask);
   const TensorType* both[] = {&left, &right};
   const std::vector<SymExpr> sizes = broadcast_sizes(d, both);
-  const auto most = element_count(sizes).constant(),
-             given = element_count(d.sizes(source)).constant();
-  // Whether fewer elements than marks are given is for torch to see.
-  if (d.failed() || !most || !given || *most == 0 || *given < *most) return d.keep();
+  const SymExpr most = element_count(sizes), given = element_count(d.sizes(source));
+  if (d.failed() || most.constant() == 0) return d.keep();
+  const bool enough = most == given || (most.constant() && given.constant() &&
+                                        *given.constant() >= *most.constant());
   const ValueId marks = flattened(d, d.convert(d.broadcast(mask, sizes), DType::int64));
   const ValueId counted =
       d.emit("prim.cumsum", {arg("self", value(marks)), arg("dim", std::int64_t{0})});
-  const ValueId place =
-      d.binary("maximum", value(d.binary("sub", value(counted), std::int64_t{1})), std::int64_t{0});
-  const ValueId picked =
-      d.reshape(d.emit("prim.gather", {arg("self", value(flattened(d, source))),
-                                       arg("index", value(place)), arg("dim", std::int64_t{0})}),
-                sizes);
+  ValueId from = flattened(d, source),
+          place = d.binary("maximum", value(d.binary("sub", value(counted), std::int64_t{1})),
+                           std::int64_t{0});
+  if (!enough) {
+    from = enough_elements(d, from, counted, most);
+    place = d.binary("minimum", value(place), Decomposition::integer_argument(given));
+  }
+  const ValueId picked = d.reshape(
+      d.emit("prim.gather",
+             {arg("self", value(from)), arg("index", value(place)), arg("dim", std::int64_t{0})}),
+      sizes);
   d.result(d.where(d.broadcast(mask, sizes), value(picked), value(d.broadcast(self, sizes))));
 }
 

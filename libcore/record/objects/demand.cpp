@@ -45,16 +45,29 @@ bool is_flag(Walk& walk, Operand flag) {
   return type.dtype == DType::bool_ && type.rank() == 0 && type.device == "cpu";
 }
 
-/// A flag of the graph's that is set where the other is not.
-ValueId opposite(Walk& walk, ValueId flag) {
-  const Argument value = Argument::Value{flag};
-  TensorType type = walk.recorder.value(flag).type;
-  type.storage_offset = 0;
-  const std::int32_t call = walk.recorder.add_call(
-      {"call_function", "logical_not", "torch.logical_not", {value}, {}, walk.stack(), {}});
-  const ValueId made = walk.recorder.add_node("aten.logical_not.default", {{"self", value}}, type);
+/// A number or flag that the graph computes of others, by an op that the program does not call.
+ValueId computed(Walk& walk, const char* function, const std::string& op,
+                 const std::vector<NamedArgument>& args, DType dtype) {
+  std::vector<Argument> shown;
+  for (const NamedArgument& argument : args) shown.push_back(argument.value);
+  const std::int32_t call = walk.recorder.add_call({"call_function",
+                                                    function,
+                                                    std::string("torch.") + function,
+                                                    std::move(shown),
+                                                    {},
+                                                    walk.stack(),
+                                                    {}});
+  TensorType type;
+  type.dtype = dtype;
+  const ValueId made = walk.recorder.add_node(op, args, type);
   walk.recorder.graph().calls[call].result = Argument::Value{made};
   return made;
+}
+
+/// A flag of the graph's that is set where the other is not.
+ValueId opposite(Walk& walk, ValueId flag) {
+  return computed(walk, "logical_not", "aten.logical_not.default",
+                  {{"self", Argument::Value{flag}}}, DType::bool_);
 }
 
 void demand(Walk& walk, ValueId flag) {
@@ -78,6 +91,15 @@ std::optional<bool> demand_truth(Walk& walk, const FrameShadow& f, Operand flag)
   if (truth < 0 || !leads_to_raise(f, jumps ? jump->next : jump->target)) return std::nullopt;
   demand(walk, truth == 1 ? flag.shadow.index : opposite(walk, flag.shadow.index));
   return truth == 1;
+}
+
+void demand_count(Walk& walk, ValueId mask, const SymExpr& count) {
+  const auto constant = count.constant();
+  const ValueId marked =
+      computed(walk, "sum", "aten.sum.default", {{"self", Argument::Value{mask}}}, DType::int64);
+  const Argument wanted = constant ? Argument(*constant) : Argument(count);
+  demand(walk, computed(walk, "eq", "aten.eq.Scalar",
+                        {{"self", Argument::Value{marked}}, {"other", wanted}}, DType::bool_));
 }
 
 }  // namespace penstock::record

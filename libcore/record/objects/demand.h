@@ -11,4 +11,7 @@ namespace penstock::record {
 /// where it is another thing that decides.
 std::optional<bool> demand_truth(Walk& walk, const FrameShadow& frame, Operand flag);
 
+/// The graph demands that so many elements of the mask, a value of it, are set.
+void demand_count(Walk& walk, ValueId mask, const SymExpr& count);
+
 }  // namespace penstock::record

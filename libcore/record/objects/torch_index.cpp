@@ -4,6 +4,7 @@
 
 #include "python/literal.h"
 #include "record/objects/decided_size.h"
+#include "record/objects/demand.h"
 #include "record/objects/torch_call.h"
 #include "record/objects/torch_tensor.h"
 #include "record/walk.h"
@@ -39,6 +40,8 @@ struct IndexChain {
   Argument current;                 ///< the value so far
   bool masked = false;              ///< a mask is among the indices
   bool symbolic = false;            ///< sizes of the tensor, or what it is indexed by, are symbols
+  std::optional<SymExpr> rows;      ///< are stored, so many, where elements of a mask are set:
+  ValueId mask = kNoValue;          ///< of this one
 
   void add(std::string op, std::vector<Named> args) {
     PlannedNode node{std::move(op), {}, {}, type};
@@ -294,7 +297,28 @@ std::optional<Operand> only_mask(Walk& walk, Operand key) {
   return type && type->dtype == DType::bool_ ? std::optional(mask) : std::nullopt;
 }
 
-/// tensor[mask] = number is masked_fill_, the mask widened to the tensor's dims.
+/// The size of the values of tensor[mask] = values, where they are a row for each element of the
+/// mask that is set: masked_scatter_ stores them then. One row may be for all elements: whether it
+/// is, and how it is spread, torch sees.
+std::optional<SymExpr> row_count(const Walk& walk, ValueId tensor, std::size_t mask_rank,
+                                 const Argument& values) {
+  const auto* stored = values.as<Argument::Value>();
+  if (stored == nullptr || walk.context.for_backend() || walk.recorder.subgraphs.any())
+    return std::nullopt;
+  const TensorType &of = walk.recorder.value(tensor).type,
+                   &type = walk.recorder.value(stored->id).type;
+  if (type.dtype != of.dtype || type.device != "cpu" || of.device != "cpu" || type.rank() == 0 ||
+      type.rank() + mask_rank != of.rank() + 1)
+    return std::nullopt;
+  for (std::size_t i = 1; i < type.rank(); ++i) {
+    if (type.sizes[i] != of.sizes[i - 1 + mask_rank]) return std::nullopt;
+  }
+  if (type.sizes[0] == SymExpr(1)) return std::nullopt;
+  return type.sizes[0];
+}
+
+/// tensor[mask] = number is masked_fill_, and tensor[mask] = rows masked_scatter_, the mask widened
+/// to the tensor's dims.
 bool mask_chain(Walk& walk, Operand tensor, Operand mask, Operand value, IndexChain& chain) {
   auto self = argument(walk, tensor), chosen = argument(walk, mask);
   if (!self || !chosen) return false;
@@ -307,12 +331,17 @@ bool mask_chain(Walk& walk, Operand tensor, Operand mask, Operand value, IndexCh
   Argument number;
   if (walk.is_tensor(value.object)) {
     const auto given = type_of_tensor(walk.recorder.bridge(), value.object);
-    if (!given || given->rank() != 0 || given->dtype != type->dtype) {
+    auto stored = argument(walk, value);
+    if (!stored) return false;
+    const auto *of = self->as<Argument::Value>(), *marks = chosen->as<Argument::Value>();
+    if (of != nullptr && marks != nullptr)
+      chain.rows = row_count(walk, of->id, wide->rank(), *stored);
+    const bool is_number = given && given->rank() == 0 && given->dtype == type->dtype;
+    if (!is_number && !chain.rows) {
       return walk.verdict.broke(Code::PS0301,
                                 "how many elements a mask selects depends on elements");
     }
-    auto stored = argument(walk, value);
-    if (!stored) return false;
+    if (chain.rows) chain.mask = marks->id;
     number = *stored;
   } else {
     auto data = python_data(walk, value);
@@ -331,7 +360,10 @@ bool mask_chain(Walk& walk, Operand tensor, Operand mask, Operand value, IndexCh
     chain.nodes.push_back(std::move(node));
     widened = Argument::Value{planned_value(chain.nodes.size() - 1)};
   }
-  chain.add("aten.masked_fill_.Tensor", {{"mask", widened}, {"value", number}});
+  if (chain.rows)
+    chain.add("aten.masked_scatter_.default", {{"mask", widened}, {"source", number}});
+  else
+    chain.add("aten.masked_fill_.Tensor", {{"mask", widened}, {"value", number}});
   return true;
 }
 
@@ -358,7 +390,7 @@ bool tensor_store_subscript(Walk& walk, FrameShadow& f, Operand tensor, Operand 
   }
   const bool scalar = stored->as<Argument::Value>() == nullptr;
   if (mask) {
-    // masked_fill_ is there
+    // masked_fill_ or masked_scatter_ is there
   } else if (chain.indices) {
     Argument values = *stored;
     if (scalar) {
@@ -376,6 +408,7 @@ bool tensor_store_subscript(Walk& walk, FrameShadow& f, Operand tensor, Operand 
   } else {
     chain.add("aten.copy_.default", {{"src", *stored}});
   }
+  if (chain.rows) demand_count(walk, chain.mask, *chain.rows);
   walk.context.guard_grad_mode();
   Call call{"call_function", "setitem", "operator.setitem", {*self, *index, *stored}, {},
             walk.stack(),    {}};
