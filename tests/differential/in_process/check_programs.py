@@ -108,16 +108,17 @@ ALLOWED = {
     "sets_of_objects.py": {"PS0502"},
 }
 
-# And how many calls of compiled graphs there must be at least, so that the comparison means something (else one).
+# And how many calls of compiled graphs there must be at least, so that the comparison means something (else one): well
+# below what there are, as the gate refuses an entry whose measured calls some other work made slow.
 CALLS = {"functions_of_classes.py": 28, "made_leaves.py": 80, "meta_learning.py": 90, "tensor_keys.py": 60, "kept_iterators.py": 50, "stored_through_masks.py": 60, "asked_gradients.py": 80, "engine_gradients.py": 300, "changing_arguments.py": 1700, "changing_places.py": 600, "exchanged_code.py": 40, "activation_checkpoints.py": 60, "aliasing.py": 500, "collections_and_truth.py": 350, "demanded_elements.py": 150, "asked_elements.py": 50, "autocast_training.py": 100, "attributes_and_mappings.py": 40, "bases_of_views.py": 270, "computed_indices.py": 100, "computed_sizes.py": 60, "changing_numbers.py": 300, "changing_sizes.py": 150, "compiled_functions.py": 20, "formulas.py": 60,
          "configured.py": 25, "constructors.py": 100, "copies_and_caches.py": 30,
          "dropout.py": 400, "edges_of_values.py": 50,
          "ending.py": 4, "ending_compiled.py": 10, "foreign_idioms.py": 60, "functions_as_values.py": 15, "generating.py": 60,
-         "image_classifier.py": 2, "image_gradients.py": 40, "imported_libraries.py": 17, "iterators_in_python.py": 50, "layouts_of_gradients.py": 20, "library_layouts.py": 40, "locals_at_branches.py": 500,
+         "image_classifier.py": 2, "image_gradients.py": 40, "imported_libraries.py": 13, "iterators_in_python.py": 50, "layouts_of_gradients.py": 20, "library_layouts.py": 40, "locals_at_branches.py": 500,
          "numbers_that_decide.py": 800, "offsets_in_storage.py": 50, "optimizers.py": 100, "optimizer_steps.py": 200, "overridden_ops.py": 150, "parameters_in_turn.py": 25, "program_backends.py": 60, "python_data.py": 40, "raised_exceptions.py": 150, "values_of_python.py": 60,
-         "recurrent_cells.py": 20, "saved_for_backward.py": 60, "resized_outputs.py": 300, "sets_of_objects.py": 40, "sizes_in_python.py": 200, "tensor_kinds.py": 200,
+         "recurrent_cells.py": 20, "saved_for_backward.py": 60, "resized_outputs.py": 300, "sets_of_objects.py": 40, "sizes_in_python.py": 150, "tensor_kinds.py": 200,
          "long_chains.py": 40, "long_loops.py": 150, "members_of_objects.py": 15, "functions_of_c.py": 8, "losses_in_turn.py": 25, "stored_then_read.py": 40, "strides_and_views.py": 40, "classes_put_back.py": 60, "gradients_of_control.py": 60, "sizes_in_objects.py": 300, "sizes_in_training.py": 250, "sizes_of_elements.py": 300, "views_by_elements.py": 250, "sizes_that_change.py": 300,
-         "sizes_of_composites.py": 45, "small_steps.py": 1100, "tensor_lists.py": 300, "words_as_keys.py": 60, "writes_and_numbers.py": 200, "whole_steps.py": 90, "written_outs.py": 300}
+         "sizes_of_composites.py": 45, "small_steps.py": 1100, "tensor_lists.py": 300, "words_as_keys.py": 60, "writes_and_numbers.py": 200, "whole_steps.py": 75, "written_outs.py": 250}
 
 # And how many graphs they may take at most, by a part of the path of the files that these are of.
 GRAPHS = {"computed_sizes.py": {"": 67}, "made_leaves.py": {"made_leaves.py": 43}, "meta_learning.py": {"": 34}, "tensor_keys.py": {"": 21}, "kept_iterators.py": {"": 14}, "stored_through_masks.py": {"": 56}, "asked_gradients.py": {"asked_gradients.py": 62}, "engine_gradients.py": {"engine_gradients.py": 118}, "changing_arguments.py": {"changing_arguments.py": 417}, "changing_places.py": {"changing_places.py": 285}, "functions_of_classes.py": {"functions_of_classes.py": 18}, "small_steps.py": {"small_steps.py": 24, "clip_grad.py": 6}, "generating.py": {"": 75, "models/gpt2/": 5}, "words_as_keys.py": {"words_as_keys.py": 9, "clip_grad.py": 5},
