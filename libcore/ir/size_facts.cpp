@@ -19,7 +19,7 @@ Condition negation(const Condition& condition) {
 }
 
 void add_fact(RangeFacts& facts, const Symbol& symbol) {
-  SymRange range{SymExpr(symbol.minimum), std::nullopt};
+  SymRange range{SymExpr(symbol.minimum), std::nullopt, symbol.hint};
   if (symbol.maximum != INT64_MAX) range.upper = SymExpr(symbol.maximum);
   facts.set(symbol.name, std::move(range));
 }

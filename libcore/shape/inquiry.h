@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <optional>
 #include <string>
 #include <unordered_map>
@@ -28,6 +29,14 @@ class Inquiry {
     const auto taken = static_cast<std::int64_t>(units);
     spent_ += taken;
     return (left_ -= taken) > 0;
+  }
+
+  /// Whether a witness of the facts makes `expression` negative.
+  bool is_refuted(const SymExpr& expression) {
+    return std::ranges::any_of(facts_.witnesses(), [&](const Witness& witness) {
+      spend();
+      return witness.value_of(expression).value_or(0) < 0;
+    });
   }
 
   /// What was found of an atom with as many levels left to look into, or more.

@@ -12,6 +12,8 @@
 //                 d, d > 0, they are a - d + 1 <= d * (a // d) <= a; e is multiplied by d for that.
 //   assumptions   of c >= 0 (a guard s1 <= s0): where e = m*c + rest with m >= 0, rest >= 0
 //   suffices
+// Before that values are tried at which all facts hold (shape/witness.h): where e is negative at
+// one of them, there is no proof.
 // Every elimination removes one atom for bounds over symbols set earlier, and the depth is limited,
 // so the search ends; failing to decide is a legal answer everywhere.
 //
@@ -111,7 +113,9 @@ class Search {
 
   bool nonnegative(const SymExpr& expression, int depth) {
     if (auto value = expression.constant()) return *value >= 0;
-    if (bounds(expression, inquiry_, 0).lower >= 0) return true;
+    const Interval interval = bounds(expression, inquiry_, 0);
+    if (interval.lower >= 0) return true;
+    if (interval.upper < 0 || inquiry_.is_refuted(expression)) return false;
     if (depth > kMaxDepth || --left_ < 0 || !inquiry_.spend(expression.terms().size()))
       return false;
     // What was not found with as many levels left is not found now.

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <limits>
 #include <map>
 #include <memory>
@@ -10,6 +11,7 @@
 #include <vector>
 
 #include "shape/sym_expr.h"
+#include "shape/witness.h"
 
 namespace penstock {
 
@@ -25,6 +27,7 @@ struct Interval {
 struct SymRange {
   std::optional<SymExpr> lower;
   std::optional<SymExpr> upper;
+  std::optional<std::int64_t> hint = std::nullopt;  ///< a value at which all facts held
 };
 
 /// What is known of symbols: ranges of sizes (s0 >= 2) and of loop indices (0 <= i <= s0 - 1), and
@@ -39,6 +42,7 @@ class RangeFacts {
   void assume(const SymExpr& expression);
   /// The range of `symbol`; unbounded when nothing was set.
   const SymRange& of(std::string_view symbol) const;
+  const std::map<std::string, SymRange, std::less<>>& ranges() const { return ranges_; }
   /// An expression that is at least 0, beside the ranges, and one of its terms.
   struct Taken {
     std::shared_ptr<const SymExpr> assumption;
@@ -48,6 +52,11 @@ class RangeFacts {
   /// Those with a term that begins with the atom of this text.
   const std::vector<Taken>& assumptions_on(std::string_view atom) const;
   bool assumes() const;
+  /// Whether `holds` says so of every assumption.
+  bool all_assumptions(const std::function<bool(const SymExpr&)>& holds) const;
+  /// Values at which all of this holds, a few (shape/witness.h); looked for when they are first
+  /// asked for.
+  const std::vector<Witness>& witnesses() const;
 
   /// The work that questions with these facts and their copies took so far, in atoms and terms that
   /// were looked at.
@@ -71,6 +80,8 @@ class RangeFacts {
   std::map<std::string, SymRange, std::less<>> ranges_;
   std::shared_ptr<Assumptions> assumptions_;
   std::int64_t limit_ = std::numeric_limits<std::int64_t>::max();
+  /// Nothing: they are not looked for yet. Copies share them until one learns more.
+  mutable std::shared_ptr<const std::vector<Witness>> witnesses_;
 };
 
 /// Numeric bounds of `expression`; sound, not always tight.

@@ -53,6 +53,7 @@ RangeFacts::RangeFacts() : assumptions_(std::make_shared<Assumptions>()) {}
 
 void RangeFacts::set(std::string_view symbol, SymRange range) {
   ranges_.insert_or_assign(std::string(symbol), std::move(range));
+  witnesses_.reset();
 }
 
 void RangeFacts::set_index(std::string_view symbol, const SymExpr& extent) {
@@ -71,6 +72,7 @@ bool RangeFacts::narrow(std::string_view symbol, bool from_below, std::int64_t b
 }
 
 void RangeFacts::assume(const SymExpr& expression) {
+  witnesses_.reset();
   if (auto dividend = of_dividend(expression)) assume(*dividend);
   // Of integers 2*i - 1 >= 0 says i - 1 >= 0.
   std::int64_t divisor = 0;
@@ -107,6 +109,20 @@ const std::vector<RangeFacts::Taken>& RangeFacts::assumptions_on(std::string_vie
 
 bool RangeFacts::assumes() const {
   return !assumptions_->by_atom.empty();
+}
+
+bool RangeFacts::all_assumptions(const std::function<bool(const SymExpr&)>& holds) const {
+  // Each stands once for every one of its terms.
+  return std::ranges::all_of(assumptions_->by_atom, [&](const auto& row) {
+    return std::ranges::all_of(row.second, [&](const Taken& taken) {
+      return taken.term != 0 || holds(*taken.assumption);
+    });
+  });
+}
+
+const std::vector<Witness>& RangeFacts::witnesses() const {
+  if (!witnesses_) witnesses_ = std::make_shared<const std::vector<Witness>>(find_witnesses(*this));
+  return *witnesses_;
 }
 
 std::int64_t RangeFacts::work() const {

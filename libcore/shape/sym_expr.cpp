@@ -4,6 +4,7 @@
 #include <cctype>
 #include <limits>
 #include <numeric>
+#include <unordered_map>
 
 #include "shape/saturating.h"
 #include "shape/terms.h"
@@ -242,26 +243,49 @@ SymExpr SymExpr::substitute(
   return sum;
 }
 
+namespace {
+
+/// Evaluates an expression and what stands in it, each operation once however often it stands
+/// there.
+class Evaluation {
+ public:
+  using ValueOf = std::function<std::optional<std::int64_t>(std::string_view)>;
+  explicit Evaluation(const ValueOf& value_of) : value_of_(value_of) {}
+
+  std::optional<std::int64_t> of(const SymExpr& expression) {
+    std::int64_t sum = expression.constant_term();
+    for (const SymTerm& term : expression.terms()) {
+      std::int64_t product = term.coefficient;
+      for (const AtomRef& atom : term.atoms) {
+        const auto value = of(*atom);
+        if (!value || __builtin_mul_overflow(product, *value, &product)) return std::nullopt;
+      }
+      if (__builtin_add_overflow(sum, product, &sum)) return std::nullopt;
+    }
+    return sum;
+  }
+
+ private:
+  std::optional<std::int64_t> of(const SymAtom& atom) {
+    if (atom.kind == Kind::symbol) return value_of_(atom.text);
+    if (const auto found = known_.find(&atom); found != known_.end()) return found->second;
+    const auto a = of(atom.operands[0]), b = of(atom.operands[1]);
+    const bool divides = atom.kind == Kind::floordiv || atom.kind == Kind::mod;
+    std::optional<std::int64_t> value;
+    if (a && b && !(divides && *b == 0)) value = evaluate_atom(atom.kind, *a, *b);
+    known_.emplace(&atom, value);
+    return value;
+  }
+
+  const ValueOf& value_of_;
+  std::unordered_map<const SymAtom*, std::optional<std::int64_t>> known_;
+};
+
+}  // namespace
+
 std::optional<std::int64_t> SymExpr::evaluate(
     const std::function<std::optional<std::int64_t>(std::string_view)>& value_of) const {
-  std::int64_t sum = constant_;
-  for (const SymTerm& term : terms()) {
-    std::int64_t product = term.coefficient;
-    for (const AtomRef& atom : term.atoms) {
-      std::optional<std::int64_t> value;
-      if (atom->kind == Kind::symbol) {
-        value = value_of(atom->text);
-      } else {
-        auto a = atom->operands[0].evaluate(value_of);
-        auto b = atom->operands[1].evaluate(value_of);
-        bool divides = atom->kind == Kind::floordiv || atom->kind == Kind::mod;
-        if (a && b && !(divides && *b == 0)) value = evaluate_atom(atom->kind, *a, *b);
-      }
-      if (!value || __builtin_mul_overflow(product, *value, &product)) return std::nullopt;
-    }
-    if (__builtin_add_overflow(sum, product, &sum)) return std::nullopt;
-  }
-  return sum;
+  return Evaluation(value_of).of(*this);
 }
 
 namespace {
