@@ -302,11 +302,21 @@ void Recorder::note_storage(ValueId id, PyObject* tensor) {
   graph_.values[id].type.requires_grad = true;  // a leaf by now, perhaps
 }
 
+/// False where the write of an input is none to torch, though ops read the input whose gradients
+/// may be asked for: backward would take it as it stands in memory by then.
+bool Recorder::may_write_unseen(ValueId id) {
+  const auto input = input_in_storage_.find(storages_[id]);
+  const bool unseen = input != input_in_storage_.end() && !graph_.values[id].type.requires_grad &&
+                      graph_.values[input->second].type.requires_grad;
+  return !unseen || unseen_writes.write(storages_[id]);
+}
+
 bool Recorder::may_write_differentiated(ValueId id, const std::vector<ValueId>& values,
                                         bool grad_mode, bool runs) {
   const auto made = made_in_.find(storages_[id]);
   // A compiled backward ends at the inputs, and knows nothing of what they were before.
   if (made == made_in_.end()) {
+    if (!may_write_unseen(id)) return false;
     const auto requires_grad = [this](ValueId one) {
       return !is_number(one) && graph_.values[one].type.requires_grad;
     };

@@ -19,6 +19,7 @@
 #include "record/shadow.h"
 #include "record/subgraphs.h"
 #include "record/symbolic_sizes.h"
+#include "record/unseen_writes.h"
 #include "torch/overload.h"
 #include "torch/tensor_bridge.h"
 
@@ -104,9 +105,8 @@ class Recorder {
   bool has_other_elements(ValueId id) const { return seen_otherwise_.contains(storages_[id]); }
   /// The first value in the memory that value `id` is in, where the segment made that.
   std::optional<ValueId> made_in(ValueId id) const;
-  bool share_memory(ValueId a, ValueId b) const {
-    return storages_[a] != nullptr && storages_[a] == storages_[b];
-  }
+  /// Tells memory from other memory while what is recorded lives; null: it is not known.
+  const void* memory_of(ValueId id) const { return storages_[id]; }
   /// The graph's output that is value `id`; `object` is the real tensor. `spent`: backward has been
   /// through what led to it, so that nobody asks the graph for gradients of it.
   std::int32_t output(ValueId id, PyObject* object, bool spent = false);
@@ -134,12 +134,14 @@ class Recorder {
   GridValues grid;                       ///< what stands for a grid of numbers
   OpenSubgraphs subgraphs;               ///< what control flow runs, while it is recorded
   OpenCheckpoints checkpoints;           ///< whose functions are recorded
+  UnseenWrites unseen_writes;
   /// One per input: the tensor if it was written, or null.
   std::vector<python::PyRef> written_inputs() const;
 
  private:
   ValueId add_number(InputKind kind, PyObject* number, SourceId source);
   /// A view of all of the value `id`.
+  bool may_write_unseen(ValueId id);
   ValueId view_of_whole(ValueId id);
   void infer_sizes(const Node& node, std::vector<TensorType>& types);
   void keep_written_apart();
@@ -172,5 +174,10 @@ class Recorder {
   policy::ShownArguments arguments_;
   SymbolicSizes sizes_;
 };
+
+/// Whether two values lie in one memory that is known.
+inline bool is_same_memory(const Recorder& recorder, ValueId a, ValueId b) {
+  return recorder.memory_of(a) != nullptr && recorder.memory_of(a) == recorder.memory_of(b);
+}
 
 }  // namespace penstock::record

@@ -68,7 +68,7 @@ std::string OpenSubgraphs::obstacle_to_results(const Recorder& recorder, const P
     const ValueId id = part.results[i];
     if (!is_made_inside(recorder, part, id)) return "gives a tensor that was there before";
     for (std::size_t j = 0; j < i; ++j) {
-      if (recorder.share_memory(id, part.results[j])) return "gives tensors that share memory";
+      if (is_same_memory(recorder, id, part.results[j])) return "gives tensors that share memory";
     }
   }
   return {};

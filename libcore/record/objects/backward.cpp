@@ -281,6 +281,7 @@ std::optional<bool> model_backward(Walk& walk, FrameShadow& f, Operand function,
         f.push(Shadow::constant());
         walk.recorder.add_call(call);
         walk.gradients.go_through(nodes, place);
+        walk.recorder.unseen_writes.go_backward();
         add_gradients(walk, of, *leaves);
       });
 }

@@ -187,14 +187,16 @@ std::optional<bool> model_engine_gradients(
   const RaisePlace place = walk.program_place(walk.innermost());
   Call call{"call_function", "torch.autograd.grad", "grad", {}, {}, walk.stack(), {}};
   for (ValueId id : what->of) call.args.emplace_back(Argument::Value{id});
-  return natively(f, function,
-                  [pops, place, what = std::move(*what), nodes = recorded.nodes,
-                   call = std::move(call)](Walk& walk, FrameShadow& f) {
-                    f.pop(pops);
-                    walk.recorder.add_call(call);
-                    walk.gradients.go_through(nodes, place);
-                    f.push(add_gradients(walk, what, f.object()));
-                  });
+  return natively(
+      f, function,
+      [pops, place, spends = positional[retain_graph].object == Py_False, what = std::move(*what),
+       nodes = recorded.nodes, call = std::move(call)](Walk& walk, FrameShadow& f) {
+        f.pop(pops);
+        walk.recorder.add_call(call);
+        walk.gradients.go_through(nodes, place);
+        if (spends) walk.recorder.unseen_writes.go_backward();
+        f.push(add_gradients(walk, what, f.object()));
+      });
 }
 
 }  // namespace penstock::record

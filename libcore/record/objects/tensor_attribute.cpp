@@ -23,10 +23,20 @@ bool is_of_class(Operand tensor, PyObject* name) {
   return _PyType_Lookup(Py_TYPE(tensor.object), name) != nullptr;
 }
 
-/// The op that an attribute stands for. Where gradients are recorded, writes to `data` go unseen.
-std::string_view op_of(const Walk& walk, Operand tensor, std::string_view name) {
-  const bool is_data = name == "data" && !walk.recorder.bridge().requires_grad(tensor.object);
-  return is_data ? "data" : torch::op_of_attribute(name);
+/// Whether `value` is a view of the whole of `tensor`, as `tensor.data` gives it: `t.data -= x`
+/// stores that behind the write, and the tensor is what it was.
+bool is_view_of_whole(Walk& walk, Operand tensor, Operand value) {
+  if (!value.shadow.is(Shadow::Kind::node) || !walk.recorder.bridge().is_plain_tensor(value.object))
+    return false;
+  const auto stored = argument(walk, value), whole = argument(walk, tensor);
+  if (!stored || !whole) return false;
+  const auto *view = stored->as<Argument::Value>(), *of = whole->as<Argument::Value>();
+  if (view == nullptr || of == nullptr || !is_same_memory(walk.recorder, view->id, of->id))
+    return false;
+  TensorType shown = walk.recorder.value(view->id).type, type = walk.recorder.value(of->id).type;
+  shown.storage = type.storage;
+  shown.requires_grad = type.requires_grad;
+  return shown == type;
 }
 
 /// `grad` and `grad_fn`.
@@ -100,7 +110,8 @@ bool tensor_attribute(Walk& walk, FrameShadow& f, Operand tensor, PyObject* name
     if (!tell_size(walk, f, text, {tensor}, use.pops, done)) return false;
     return consume_tensor_type(walk, tensor) && push_attribute(walk, f, Shadow::constant(), use);
   }
-  if (const std::string_view op = op_of(walk, tensor, text); !op.empty()) {
+  const std::string_view op = text == "data" ? "data" : torch::op_of_attribute(text);
+  if (!op.empty()) {
     TorchTarget target{"call_function", "getattr", "builtins.getattr", std::string(op), false};
     target.syntax.attribute = text.c_str();
     return torch_call(walk, f, target, std::vector<Operand>{tensor}, {}, use.pops);
@@ -148,6 +159,13 @@ bool store_tensor_attribute(Walk& walk, FrameShadow& f, Operand tensor, PyObject
   if (text == "requires_grad" && value.object == Py_True && can_become_leaf(walk, tensor))
     return walk.facts.consume(value) &&
            makes_leaf(f, tensor, pops, call ? std::optional(Shadow::constant()) : std::nullopt);
+  if (text == "data" && is_view_of_whole(walk, tensor, value)) {
+    f.finish = [pops, call](Walk&, FrameShadow& f) {
+      f.pop(pops);
+      if (call) f.push(Shadow::constant());
+    };
+    return true;
+  }
   if (is_of_class(tensor, name))
     return walk.verdict.broke(Code::PS0305, "the attribute '" + text + "' of a tensor is set");
   walk.effects.set_on_tensor(text);

@@ -399,6 +399,14 @@ bool has_derivative(Walk& walk, const TorchTarget& target, const PlannedNode& no
       node.values, [&](ValueId id) { return walk.recorder.is_differentiated(id); });
   const autodiff::VjpKind kind = autodiff::vjp_row(node.op).kind;
   if (!is_asked || kind == autodiff::VjpKind::constant) return true;
+  const auto is_written_unseen = [&](ValueId id) {
+    return walk.recorder.value(id).type.requires_grad &&
+           walk.recorder.unseen_writes.is_written(walk.recorder.memory_of(id));
+  };
+  if (std::ranges::any_of(node.values, is_written_unseen))
+    return walk.verdict.broke(
+        Code::PS0305, target.target + " reads what gradients go to, written through .data before");
+  for (ValueId id : node.values) walk.recorder.unseen_writes.note_read(walk.recorder.memory_of(id));
   if (kind == autodiff::VjpKind::missing) {
     // What such an op is taken apart into has derivatives.
     if (may_decide_size(walk, Node{node.op, node.args, {}, -1})) return true;

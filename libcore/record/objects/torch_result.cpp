@@ -249,7 +249,7 @@ Shadow result_shadow(Walk& walk, PlannedNode& node, PyObject* result,
   for (std::size_t i = 0; i < ids.size(); ++i) {
     walk.recorder.note_storage(ids[i], tensors[i]);
     for (ValueId given : node.values) {
-      if (walk.recorder.share_memory(given, ids[i]) &&
+      if (is_same_memory(walk.recorder, given, ids[i]) &&
           walk.recorder.value(given).type.dtype != types[i].dtype)
         walk.recorder.note_other_elements(ids[i]);
     }
