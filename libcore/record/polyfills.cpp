@@ -13,6 +13,7 @@
 #include "python/hook.h"
 #include "python/literal.h"
 #include "record/constructor.h"
+#include "record/local_variables.h"
 #include "record/objects/call.h"
 #include "record/objects/torch_call.h"
 #include "record/results.h"
@@ -226,12 +227,6 @@ Use use_of(const python::Bytecode& code, const python::Instruction* next) {
   return use;
 }
 
-/// True for a name by which code sees the variables of a frame.
-bool shows_variables(PyObject* name) {
-  const std::string_view text = python::text_of(name);
-  return text == "locals" || text == "vars" || text == "_getframe" || text == "currentframe";
-}
-
 /// The local variable that an instruction stores the top of the stack in, or -1.
 int slot_stored_in(const python::Instruction& one) {
   switch (one.opcode) {
@@ -245,37 +240,9 @@ int slot_stored_in(const python::Instruction& one) {
   }
 }
 
-enum class Access : std::uint8_t { none, stores, loads, other };
-
-/// What is done last with a local variable by an instruction.
-Access access_of(const python::Instruction& one, int slot) {
-  const auto alone = [&](Access access) { return one.argument == slot ? access : Access::none; };
-  const bool first = python::first_of_two(one) == slot, second = python::second_of_two(one) == slot;
-  switch (one.opcode) {
-    case Opcode::LOAD_FAST:
-      return alone(Access::loads);
-    case Opcode::STORE_FAST:
-    case Opcode::DELETE_FAST:
-      return alone(Access::stores);
-    case Opcode::LOAD_FAST_AND_CLEAR:
-      return alone(Access::other);
-    case Opcode::LOAD_FAST_LOAD_FAST:
-      return first ? Access::other : second ? Access::loads : Access::none;
-    case Opcode::STORE_FAST_LOAD_FAST:
-      return second ? Access::loads : first ? Access::stores : Access::none;
-    case Opcode::STORE_FAST_STORE_FAST:
-      return first || second ? Access::stores : Access::none;
-    default:
-      return Access::none;
-  }
-}
-
 /// True if loops, comprehensions and unpacking are all that the frame's code does with a variable.
 bool is_only_gone_over(const python::Bytecode& code, PyCodeObject* object, int slot) {
-  PyObject* names = object->co_names;
-  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(names); ++i) {
-    if (shows_variables(PyTuple_GET_ITEM(names, i))) return false;
-  }
+  if (may_see_variables(object)) return false;
   return std::ranges::all_of(code.instructions(), [&](const python::Instruction& one) {
     const Access access = access_of(one, slot);
     if (access == Access::none || access == Access::stores) return true;

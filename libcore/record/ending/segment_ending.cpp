@@ -8,6 +8,7 @@
 #include "python/literal.h"
 #include "record/constructor.h"
 #include "record/ending/segment_ending.h"
+#include "record/local_variables.h"
 #include "record/rules/rules.h"
 #include "torch/state.h"
 
@@ -36,6 +37,12 @@ Recipe SegmentEnding::constructor(const Expected& call) {
   return recipe;
 }
 
+/// Whether the frame goes on without reading what the slot holds.
+bool SegmentEnding::is_unread(FrameShadow& f, int slot) const {
+  return !may_see_variables(f.frame->code()) &&
+         !is_read_behind(f.frame->bytecode(), f.instruction->offset, slot);
+}
+
 void SegmentEnding::slot(FrameShadow& f, int slot, std::vector<Restore>& restore) {
   PyObject* object = f.frame->local(slot);
   const Shadow shadow = f.locals[slot];
@@ -60,7 +67,10 @@ void SegmentEnding::slot(FrameShadow& f, int slot, std::vector<Restore>& restore
   }
   record.kind = Restore::Kind::local;
   const bool described = !failed_;
-  record.value = recipe({shadow, object});
+  // Nobody asks for gradients of what a variable holds that the code reads no more.
+  const bool unread =
+      shadow.is(Shadow::Kind::node) && cannot_leave_gradients(object) && is_unread(f, slot);
+  record.value = unread ? spent({shadow, object}) : recipe({shadow, object});
   if (described && failed_) reason_ += ", '" + record.name + "'";
   restore.push_back(std::move(record));
 }

@@ -37,6 +37,8 @@ class SegmentEnding {
   Recipe literal(PyObject* object, SourceId source);
   Recipe size_of(PyObject* size);
   Recipe spent(Operand tensor);
+  bool cannot_leave_gradients(PyObject* tensor) const;
+  bool is_unread(FrameShadow& f, int slot) const;
   bool hangs_on_made_leaf(PyObject* tensor);
   Recipe fresh(ObjectId id);
   Recipe contents(ObjectShadow& known);

@@ -105,8 +105,14 @@ Recipe SegmentEnding::recipe(Operand operand) {
       return recipe;
     case Shadow::Kind::node:
       if (hangs_on_made_leaf(operand.object)) return {};
-      if (walk_.gradients.went_backward() && walk_.recorder.bridge().requires_grad(operand.object))
-        return spent(operand);
+      if (walk_.gradients.went_backward() &&
+          walk_.recorder.bridge().requires_grad(operand.object)) {
+        if (walk_.gradients.is_spent(operand.object)) return spent(operand);
+        if (!failed_) culprit_ = walk_.gradients.first_backward();
+        failed_ = true;
+        reason_ = "a tensor whose gradients backward() has not been through";
+        return {};
+      }
       recipe.kind = Recipe::Kind::output;
       recipe.index = walk_.recorder.output(operand.shadow.index, operand.object);
       return recipe;
@@ -135,15 +141,17 @@ bool SegmentEnding::hangs_on_made_leaf(PyObject* tensor) {
   return true;
 }
 
+/// Whether gradients may be asked for of the tensor, a result that is no view, which no entry
+/// leaves so.
+bool SegmentEnding::cannot_leave_gradients(PyObject* tensor) const {
+  return walk_.recorder.bridge().requires_grad(tensor) && !walk_.gradients.is_spent(tensor) &&
+         (walk_.gradients.went_backward() || walk_.gradients.leaf_behind(tensor)) &&
+         !name_of_grad_fn(tensor).empty();
+}
+
 /// A result that requires gradients behind a backward() of the segment: an output that requires
 /// none, to which a function of ours adds what is left to be seen (torch/spent_gradient.h).
 Recipe SegmentEnding::spent(Operand tensor) {
-  if (!walk_.gradients.is_spent(tensor.object)) {
-    if (!failed_) culprit_ = walk_.gradients.first_backward();
-    failed_ = true;
-    reason_ = "a tensor whose gradients backward() has not been through";
-    return {};
-  }
   auto [found, added] =
       spent_.emplace(tensor.shadow.index, static_cast<std::int32_t>(interface_.objects.size()));
   if (added) {
