@@ -13,6 +13,7 @@
 #include "python/bytecode.h"
 #include "python/literal.h"
 #include "record/objects/decided_size.h"
+#include "record/objects/differentiated.h"
 #include "record/objects/number.h"
 #include "record/objects/torch_call.h"
 #include "record/objects/torch_casts.h"
@@ -299,15 +300,6 @@ bool overlaps_itself(Walk& walk, const TensorType& type) {
 
 }  // namespace
 
-bool may_write_differentiated(Walk& walk, const std::string& who, ValueId id,
-                              const std::vector<ValueId>& values) {
-  if (walk.context.for_backend() || walk.recorder.may_write_differentiated(
-                                        id, values, torch::grad_enabled(), walk.context.runs()))
-    return true;
-  return walk.verdict.broke(
-      Code::PS0305, who + " writes what gradients go through, and torch does not record it");
-}
-
 bool may_write(Walk& walk, const std::string& who, ValueId id, const TensorType& shown) {
   if (walk.context.for_backend()) return true;
   const OpenSubgraphs& open = walk.recorder.subgraphs;
@@ -399,14 +391,7 @@ bool has_derivative(Walk& walk, const TorchTarget& target, const PlannedNode& no
       node.values, [&](ValueId id) { return walk.recorder.is_differentiated(id); });
   const autodiff::VjpKind kind = autodiff::vjp_row(node.op).kind;
   if (!is_asked || kind == autodiff::VjpKind::constant) return true;
-  const auto is_written_unseen = [&](ValueId id) {
-    return walk.recorder.value(id).type.requires_grad &&
-           walk.recorder.unseen_writes.is_written(walk.recorder.memory_of(id));
-  };
-  if (std::ranges::any_of(node.values, is_written_unseen))
-    return walk.verdict.broke(
-        Code::PS0305, target.target + " reads what gradients go to, written through .data before");
-  for (ValueId id : node.values) walk.recorder.unseen_writes.note_read(walk.recorder.memory_of(id));
+  if (!may_read_differentiated(walk, target.target, node.values)) return false;
   if (kind == autodiff::VjpKind::missing) {
     // What such an op is taken apart into has derivatives.
     if (may_decide_size(walk, Node{node.op, node.args, {}, -1})) return true;

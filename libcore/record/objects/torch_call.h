@@ -33,10 +33,6 @@ bool tensor_method(Walk& walk, FrameShadow& frame, const std::string& name,
 /// Whether a graph can hold a write by `who` of what a view of type `shown` shows of the value
 /// `id`; else the walk broke.
 bool may_write(Walk& walk, const std::string& who, ValueId id, const TensorType& shown);
-/// True where torch records a write of value `id`, with `values` among its arguments, if gradients
-/// go through what is written; else the walk broke.
-bool may_write_differentiated(Walk& walk, const std::string& who, ValueId id,
-                              const std::vector<ValueId>& values);
 bool tell_fact(Walk& walk, FrameShadow& frame, std::string_view fact,
                const std::vector<Operand>& positional, int pops);
 bool pass_number(Walk& walk, Operand number, std::size_t position, bool method, Argument& argument,

@@ -5,6 +5,7 @@
 #include "python/literal.h"
 #include "record/objects/decided_size.h"
 #include "record/objects/demand.h"
+#include "record/objects/differentiated.h"
 #include "record/objects/torch_call.h"
 #include "record/objects/torch_tensor.h"
 #include "record/walk.h"
