@@ -134,14 +134,14 @@ class Recorder {
   GridValues grid;                       ///< what stands for a grid of numbers
   OpenSubgraphs subgraphs;               ///< what control flow runs, while it is recorded
   OpenCheckpoints checkpoints;           ///< whose functions are recorded
-  UnseenWrites unseen_writes;
+  UnseenWrites unseen_writes;            ///< of inputs that require gradients
   /// One per input: the tensor if it was written, or null.
   std::vector<python::PyRef> written_inputs() const;
 
  private:
   ValueId add_number(InputKind kind, PyObject* number, SourceId source);
-  /// A view of all of the value `id`.
   bool may_write_unseen(ValueId id);
+  /// A view of all of the value `id`.
   ValueId view_of_whole(ValueId id);
   void infer_sizes(const Node& node, std::vector<TensorType>& types);
   void keep_written_apart();

@@ -12,9 +12,11 @@
 
 #include <algorithm>
 #include <array>
+#include <numeric>
 #include <set>
 
 #include "shape/prover.h"
+#include "shape/saturating.h"
 
 namespace penstock {
 
@@ -70,11 +72,12 @@ class Chooser {
     if (lower && upper && !range.hint) {
       if (choice_.indices == Choice::Indices::first) return *lower;
       if (choice_.indices == Choice::Indices::last) return *upper;
-      return *lower + (*upper - *lower) / 2;
+      return std::midpoint(*lower, *upper);
     }
     const std::int64_t least = lower ? *lower : upper.value_or(0);
     if (choice_.sizes != Choice::Sizes::apart || !lower) return least;
-    const std::int64_t above = least + 11 + 6 * static_cast<std::int64_t>(witness_.values.size());
+    const std::int64_t above =
+        saturating_add(least, 11 + 6 * static_cast<std::int64_t>(witness_.values.size()));
     return upper ? std::min(above, *upper) : above;
   }
 

@@ -67,9 +67,10 @@ void SegmentEnding::slot(FrameShadow& f, int slot, std::vector<Restore>& restore
   }
   record.kind = Restore::Kind::local;
   const bool described = !failed_;
-  // Nobody asks for gradients of what a variable holds that the code reads no more.
-  const bool unread =
-      shadow.is(Shadow::Kind::node) && cannot_leave_gradients(object) && is_unread(f, slot);
+  // Nobody asks for gradients of what a variable holds that the code reads no more. A view has no
+  // node of its own that could be told.
+  const bool unread = shadow.is(Shadow::Kind::node) && pending_gradients(object) &&
+                      !name_of_grad_fn(object).empty() && is_unread(f, slot);
   record.value = unread ? spent({shadow, object}) : recipe({shadow, object});
   if (described && failed_) reason_ += ", '" + record.name + "'";
   restore.push_back(std::move(record));

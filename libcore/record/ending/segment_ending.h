@@ -34,12 +34,16 @@ class SegmentEnding {
   RaisePlace culprit() const { return culprit_; }
 
  private:
+  /// What asking for a tensor's gradients hangs on, and where that was done.
+  struct Pending {
+    RaisePlace place;
+    const char* what;
+  };
   Recipe literal(PyObject* object, SourceId source);
   Recipe size_of(PyObject* size);
   Recipe spent(Operand tensor);
-  bool cannot_leave_gradients(PyObject* tensor) const;
   bool is_unread(FrameShadow& f, int slot) const;
-  bool hangs_on_made_leaf(PyObject* tensor);
+  std::optional<Pending> pending_gradients(PyObject* tensor) const;
   Recipe fresh(ObjectId id);
   Recipe contents(ObjectShadow& known);
   Recipe function(PyObject* function);

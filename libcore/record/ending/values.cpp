@@ -104,15 +104,14 @@ Recipe SegmentEnding::recipe(Operand operand) {
       recipe.source = operand.shadow.index;
       return recipe;
     case Shadow::Kind::node:
-      if (hangs_on_made_leaf(operand.object)) return {};
-      if (walk_.gradients.went_backward() &&
-          walk_.recorder.bridge().requires_grad(operand.object)) {
-        if (walk_.gradients.is_spent(operand.object)) return spent(operand);
-        if (!failed_) culprit_ = walk_.gradients.first_backward();
+      if (const auto pending = pending_gradients(operand.object)) {
+        if (!failed_) culprit_ = pending->place;
         failed_ = true;
-        reason_ = "a tensor whose gradients backward() has not been through";
+        reason_ = pending->what;
         return {};
       }
+      if (walk_.gradients.went_backward() && walk_.recorder.bridge().requires_grad(operand.object))
+        return spent(operand);
       recipe.kind = Recipe::Kind::output;
       recipe.index = walk_.recorder.output(operand.shadow.index, operand.object);
       return recipe;
@@ -128,25 +127,16 @@ Recipe SegmentEnding::recipe(Operand operand) {
   return recipe;
 }
 
-/// Whether the tensor is a leaf that the segment made, or gradients of it would go to one: no entry
-/// makes that.
-bool SegmentEnding::hangs_on_made_leaf(PyObject* tensor) {
+/// The gradients that may be asked for of the tensor and that no entry leaves so: it is a leaf that
+/// the segment made, or they would go to one; or backward() was called, and did not go through it.
+std::optional<SegmentEnding::Pending> SegmentEnding::pending_gradients(PyObject* tensor) const {
   if (!walk_.recorder.bridge().requires_grad(tensor) || walk_.gradients.is_spent(tensor))
-    return false;
-  const auto place = walk_.gradients.leaf_behind(tensor);
-  if (!place) return false;
-  if (!failed_) culprit_ = *place;
-  failed_ = true;
-  reason_ = "a tensor of which gradients were required here";
-  return true;
-}
-
-/// Whether gradients may be asked for of the tensor, a result that is no view, which no entry
-/// leaves so.
-bool SegmentEnding::cannot_leave_gradients(PyObject* tensor) const {
-  return walk_.recorder.bridge().requires_grad(tensor) && !walk_.gradients.is_spent(tensor) &&
-         (walk_.gradients.went_backward() || walk_.gradients.leaf_behind(tensor)) &&
-         !name_of_grad_fn(tensor).empty();
+    return std::nullopt;
+  if (const auto place = walk_.gradients.leaf_behind(tensor))
+    return Pending{*place, "a tensor of which gradients were required here"};
+  if (!walk_.gradients.went_backward()) return std::nullopt;
+  return Pending{walk_.gradients.first_backward(),
+                 "a tensor whose gradients backward() has not been through"};
 }
 
 /// A result that requires gradients behind a backward() of the segment: an output that requires
