@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <unordered_map>
 #include <unordered_set>
 
 #include "ir/subgraphs.h"
@@ -84,14 +85,48 @@ std::optional<std::size_t> part_of(const Graph& graph, const GradientPaths& path
   return std::nullopt;
 }
 
-/// The nodes of one part and all that they need, by position.
-std::vector<bool> needs_of_part(const Graph& graph, const GradientPaths& paths, std::size_t part) {
+/// By node: the sequences that it stands in, whose nodes keep their order whatever is moved. One is
+/// of all that draw random numbers, and each memory that is written has one of all that touch it.
+std::vector<std::vector<std::size_t>> find_sequences(const Graph& graph,
+                                                     const GradientPaths& paths) {
+  constexpr std::size_t kDraws = 0;
+  std::unordered_map<std::size_t, std::size_t> of_memory;
+  const auto for_each_memory = [&](const Node& node, const auto& visit) {
+    for (ValueId result : node.results) visit(paths.memory_of(result));
+    for (const NamedArgument& argument : node.args)
+      for_each_value(argument.value, [&](ValueId id) { visit(paths.memory_of(id)); });
+  };
+  for (const Node& node : graph.nodes) {
+    if (!writes(node)) continue;
+    for_each_memory(
+        node, [&](std::size_t memory) { of_memory.try_emplace(memory, of_memory.size() + 1); });
+  }
+  std::vector<std::vector<std::size_t>> sequences;
+  for (const Node& node : graph.nodes) {
+    std::vector<std::size_t>& found = sequences.emplace_back();
+    if (ops::draws(node)) found.push_back(kDraws);
+    for_each_memory(node, [&](std::size_t memory) {
+      if (const auto known = of_memory.find(memory); known != of_memory.end())
+        found.push_back(known->second);
+    });
+  }
+  return sequences;
+}
+
+/// The nodes of one part, all that they need, and what of their sequences stands in front of them,
+/// by position.
+std::vector<bool> needs_of_part(const Graph& graph, const GradientPaths& paths, std::size_t part,
+                                const std::vector<std::vector<std::size_t>>& sequences) {
   std::vector<bool> needed(graph.values.size(), false), inside(graph.nodes.size(), false);
+  std::unordered_set<std::size_t> begun;
   for (std::size_t i = graph.nodes.size(); i-- > 0;) {
     const Node& node = graph.nodes[i];
+    const auto is_begun = [&](std::size_t sequence) { return begun.contains(sequence); };
     inside[i] = part_of(graph, paths, node) == part ||
-                std::ranges::any_of(node.results, [&](ValueId id) { return needed[id]; });
+                std::ranges::any_of(node.results, [&](ValueId id) { return needed[id]; }) ||
+                std::ranges::any_of(sequences[i], is_begun);
     if (!inside[i]) continue;
+    begun.insert(sequences[i].begin(), sequences[i].end());
     for (const NamedArgument& argument : node.args)
       for_each_value(argument.value, [&](ValueId id) { needed[id] = true; });
   }
@@ -105,15 +140,12 @@ std::ptrdiff_t bring_part_forward(Graph& graph) {
   const GradientPaths paths(graph, tracked);
   const std::size_t count = paths.count_parts();
   if (count < 2 || count > kMostParts) return -1;
-  const bool fixed = draws_numbers(graph) || std::ranges::any_of(graph.nodes, writes);
+  const auto sequences = find_sequences(graph, paths);
   std::unordered_set<std::size_t> tried;
   for (std::size_t i = 0; i < tracked.size(); ++i) {
     const std::size_t part = paths.ties()[paths.memory_of(graph.outputs[i])];
     if (!tracked[i] || !tried.insert(part).second) continue;
-    std::vector<bool> inside = needs_of_part(graph, paths, part);
-    // In their order all that stands in front of the part's last node comes along.
-    const auto last = std::find(inside.rbegin(), inside.rend(), true);
-    if (fixed) std::fill(last, inside.rend(), true);
+    const std::vector<bool> inside = needs_of_part(graph, paths, part, sequences);
     bool apart = true;
     for (std::size_t at = 0; at < inside.size(); ++at) {
       const auto other = part_of(graph, paths, graph.nodes[at]);

@@ -66,14 +66,46 @@ TEST_CASE("results that one node of torch's has are in one part") {
   CHECK(parts("aten.nobody_knows.default") == 2);
 }
 
-TEST_CASE("writes and random numbers keep their order") {
+TEST_CASE("random numbers are drawn in their order by whichever part") {
+  const auto stages = [](bool draw_with_gradients) {
+    GradientGraph g;
+    const ValueId x = g.leaf(), y = g.leaf();
+    const auto draw = [&](ValueId like, bool records) {
+      return g.apply("rand_like.default", {{"self", g.value(like)}}, records);
+    };
+    const ValueId a = g.binary("mul", x, g.value(draw(x, draw_with_gradients)));
+    const ValueId b = g.binary("mul", y, g.value(draw(y, draw_with_gradients)));
+    g.output(g.binary("mul", a, g.value(draw(x, false))));
+    g.output(g.binary("mul", b, g.value(draw(y, false))));
+    return split_stages(g.graph);
+  };
+  const auto apart = stages(false);
+  REQUIRE(apart.has_value());
+  CHECK(apart->first.nodes.size() == 5);  // the other part's first draw among them
+  CHECK(apart->first.nodes[2].op == "aten.rand_like.default");
+  CHECK(apart->second.nodes.size() == 3);
+  CHECK(apart->handed == 2);
+  CHECK_FALSE(stages(true).has_value());
+}
+
+TEST_CASE("what reads memory keeps its place among the writes to it") {
   GradientGraph g;
-  const ValueId x = g.leaf(), y = g.leaf();
-  const ValueId a = g.binary("mul", x, g.value(x)), b = g.binary("mul", y, g.value(y));
-  const ValueId drawn = g.apply("rand_like.default", {{"self", g.value(x)}}, false);
-  g.output(g.binary("mul", a, g.value(drawn)));
-  g.output(g.unary("exp", b));
-  CHECK_FALSE(split_stages(g.graph).has_value());
+  const ValueId x = g.leaf(), y = g.leaf(), counter = g.leaf();
+  g.graph.values[counter].type.requires_grad = false;
+  const ValueId before = g.unary("cos", counter, false);
+  const ValueId b = g.binary("mul", y, g.value(before));
+  const ValueId written =
+      g.apply("add_.Tensor", {{"self", g.value(counter)}, {"other", g.value(x)}}, false);
+  for (const ValueId id : {counter, written}) g.graph.values[id].type.storage = 7;
+  const ValueId behind = g.unary("sin", counter, false);
+  g.output(g.binary("mul", x, g.value(behind)));
+  g.output(b);
+  const auto stages = split_stages(g.graph);
+  REQUIRE(stages.has_value());
+  REQUIRE(stages->first.nodes.size() == 4);
+  CHECK(stages->first.nodes[0].op == "aten.cos.default");
+  CHECK(stages->first.nodes[1].op == "aten.add_.Tensor");
+  CHECK(stages->second.nodes.size() == 1);
 }
 
 TEST_CASE("a graph is split behind an output that another one depends on") {
