@@ -4,6 +4,7 @@
 
 #include "python/getter.h"
 #include "python/literal.h"
+#include "python/numpy_scalar.h"
 #include "python/type_union.h"
 #include "python/weak_reference.h"
 #include "torch/element_question.h"
@@ -33,6 +34,7 @@ bool nothing_hangs_on(PyObject* object) {
     PyObject* const* items = &PyTuple_GET_ITEM(object, 0);
     return std::all_of(items, items + PyTuple_GET_SIZE(object), nothing_hangs_on);
   }
+  if (python::is_numpy_function(object)) return true;
   if (PyCFunction_CheckExact(object)) {
     PyObject* self = PyCFunction_GET_SELF(object);
     return self == nullptr || PyModule_Check(self);

@@ -5,6 +5,7 @@
 
 #include "policy/roots.h"
 #include "python/literal.h"
+#include "python/numpy_scalar.h"
 #include "python/type_lookup.h"
 
 namespace penstock::policy {
@@ -147,6 +148,13 @@ KnownFunction Callables::resolve(PyObject* object) const {
     known.method =
         known.holder && is_tensor_base(reinterpret_cast<PyTypeObject*>(known.holder.get()));
     if (!known.holder) known.holder = PyRef::borrow(object);
+  } else if (python::is_numpy_function(object)) {
+    const PyRef name = PyRef::steal(PyObject_GetAttrString(object, "__name__"));
+    PyErr_Clear();
+    known.owner =
+        std::string_view(Py_TYPE(object)->tp_name) == "numpy.ufunc" ? "numpy.ufunc" : "numpy";
+    known.name = text_of(name.get());
+    known.holder = PyRef::borrow(object);
   }
   std::array<std::string, 2> names;
   names[0] = known.owner.empty() ? known.name : known.owner + "." + known.name;

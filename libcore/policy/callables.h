@@ -39,7 +39,7 @@ class Callables {
   /// models that they name are there, record/models.h asks.
   static Result<Callables> make(const std::string& path);
 
-  /// Of a PyCFunction, a method or slot descriptor, a method-wrapper.
+  /// Of a PyCFunction, a method or slot descriptor, a method-wrapper, a function of NumPy's.
   std::shared_ptr<const KnownFunction> of(PyObject* function);
   /// Of code whose globals are `globals`.
   KnownCode& of(PyCodeObject* code, PyObject* globals) const;

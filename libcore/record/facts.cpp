@@ -4,6 +4,7 @@
 #include <string_view>
 
 #include "python/literal.h"
+#include "python/numpy_scalar.h"
 #include "python/type_lookup.h"
 #include "record/objects/container.h"
 #include "record/objects/torch_tensor.h"
@@ -223,6 +224,8 @@ bool Facts::consume(Operand operand) {
     add_guard(GuardKind::equals, source, std::move(*literal));
     return true;
   }
+  // No graph holds a scalar of NumPy's, and the same object means the same value.
+  if (python::is_numpy_scalar(object)) return consume_identity(operand);
   // One of torch's words that graphs have none for (float8_e4m3fn): there is one object of each.
   const std::string_view type = Py_TYPE(object)->tp_name;
   if (type == "torch.dtype" || type == "torch.layout" || type == "torch.qscheme" ||
@@ -318,7 +321,7 @@ std::optional<bool> Facts::consume_truth(Operand operand) {
     return truth;
   }
   if (operand.shadow.is(Shadow::Kind::constant)) return real_truth();
-  if (object == Py_None || PyBool_Check(object)) {
+  if (object == Py_None || PyBool_Check(object) || python::is_numpy_scalar(object)) {
     if (!consume(operand)) return std::nullopt;
     return real_truth();
   }

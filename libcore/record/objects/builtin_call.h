@@ -58,5 +58,7 @@ std::span<const FunctionModel> default_dict_models();
 std::span<const FunctionModel> exception_models();
 /// Models of operator.itemgetter and its like (objects/getter.cpp).
 std::span<const FunctionModel> getter_models();
+/// Models of NumPy's functions of numbers (objects/numpy_call.cpp).
+std::span<const FunctionModel> numpy_models();
 
 }  // namespace penstock::record

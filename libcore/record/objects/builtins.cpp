@@ -502,7 +502,8 @@ bool call_model(const FunctionModel& model, BuiltinCall& c) {
 const FunctionModel* find_function_model(std::string_view name) {
   for (const std::span<const FunctionModel> models :
        {std::span<const FunctionModel>(kModels), class_models(), container_models(), deque_models(),
-        default_dict_models(), getter_models(), autocast_models(), exception_models()}) {
+        default_dict_models(), getter_models(), autocast_models(), exception_models(),
+        numpy_models()}) {
     const auto found = std::ranges::find(models, name, &FunctionModel::name);
     if (found != models.end()) return &*found;
   }
@@ -539,25 +540,6 @@ bool bind_self(Walk& walk, Operand function, std::vector<Operand>& positional) {
   positional.insert(positional.begin(), self);
   return true;
 }
-
-namespace {
-
-/// Puts what a question about a tensor names in its place; false for names that are none of these.
-bool place_keywords(const Keywords& keywords, std::vector<Operand>& positional) {
-  for (const auto& [name, operand] : keywords) {
-    const std::string text = text_of(name);
-    if (text == "input" || text == "self") {
-      positional.insert(positional.begin(), operand);
-    } else if (text == "dim" || text == "other") {
-      positional.push_back(operand);
-    } else {
-      return false;
-    }
-  }
-  return true;
-}
-
-}  // namespace
 
 bool call_builtin(Walk& walk, FrameShadow& f, Operand function, std::vector<Operand> positional,
                   Keywords keywords, int pops) {

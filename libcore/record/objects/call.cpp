@@ -7,6 +7,7 @@
 #include "python/getter.h"
 #include "python/layout.h"
 #include "python/literal.h"
+#include "python/numpy_scalar.h"
 #include "python/type_lookup.h"
 #include "record/objects/attribute.h"
 #include "record/objects/call.h"
@@ -58,6 +59,8 @@ bool call(Walk& walk, FrameShadow& f, Operand callable, std::vector<Operand> pos
                 pops);
   }
   if (PyType_Check(object)) {
+    if (const auto done = call_tensor_class(walk, f, callable, positional, keywords, pops))
+      return *done;
     return call_type(walk, f, callable, std::move(positional), std::move(keywords), pops);
   }
   if (is_partial(object)) {
@@ -67,7 +70,7 @@ bool call(Walk& walk, FrameShadow& f, Operand callable, std::vector<Operand> pos
   if (is_cached(object)) return call_cached(walk, f, callable, positional, keywords, pops);
   if (PyCFunction_Check(object) || Py_TYPE(object) == &PyMethodDescr_Type ||
       Py_TYPE(object) == &PyWrapperDescr_Type || Py_TYPE(object) == python::method_wrapper_type() ||
-      Py_TYPE(object) == &PyClassMethodDescr_Type) {
+      Py_TYPE(object) == &PyClassMethodDescr_Type || python::is_numpy_function(object)) {
     return call_builtin(walk, f, callable, std::move(positional), std::move(keywords), pops);
   }
   if (PyWeakref_CheckRefExact(object) && positional.empty() && keywords.empty())

@@ -12,6 +12,7 @@
 #include "ops/promotion.h"
 #include "python/bytecode.h"
 #include "python/literal.h"
+#include "python/numpy_scalar.h"
 #include "record/objects/decided_size.h"
 #include "record/objects/differentiated.h"
 #include "record/objects/number.h"
@@ -35,6 +36,20 @@ using python::PyRef;
 using torch::type_of_tensor;
 
 using Keywords = std::vector<std::pair<PyObject*, Operand>>;
+
+bool place_keywords(const Keywords& keywords, std::vector<Operand>& positional) {
+  for (const auto& [name, operand] : keywords) {
+    const std::string text = python::text_of(name);
+    if (text == "input" || text == "self") {
+      positional.insert(positional.begin(), operand);
+    } else if (text == "dim" || text == "other" || text == "memory_format") {
+      positional.push_back(operand);
+    } else {
+      return false;
+    }
+  }
+  return true;
+}
 
 bool tell_fact(Walk& walk, FrameShadow& f, std::string_view fact,
                const std::vector<Operand>& positional, int pops) {
@@ -70,16 +85,6 @@ bool counts_from_storage(std::string_view op, const std::vector<NamedArgument>& 
   return self != nullptr && counts && graph.values[self->id].type.storage_offset != SymExpr(0);
 }
 
-/// x.to(device) and x.to(device=device).
-bool names_device_alone(const std::vector<Operand>& positional, const Keywords& keywords) {
-  const auto is_device = [](PyObject* object) {
-    return PyUnicode_Check(object) || std::strcmp(Py_TYPE(object)->tp_name, "torch.device") == 0;
-  };
-  if (positional.size() == 2) return keywords.empty() && is_device(positional[1].object);
-  return positional.size() == 1 && keywords.size() == 1 &&
-         python::text_of(keywords[0].first) == "device" && is_device(keywords[0].second.object);
-}
-
 }  // namespace
 
 bool tensor_method(Walk& walk, FrameShadow& f, const std::string& name,
@@ -88,56 +93,17 @@ bool tensor_method(Walk& walk, FrameShadow& f, const std::string& name,
     return tensor_subscript(walk, f, positional[0], positional[1], pops);
   if (name == "__setitem__" && positional.size() == 3 && keywords.empty())
     return tensor_store_subscript(walk, f, positional[0], positional[1], positional[2], pops);
+  if (const auto done = tensor_conversion(walk, f, name, positional, keywords, pops)) return *done;
   TorchTarget target{"call_method", name, name, std::string(torch::op_of_method(name)), true};
-  const std::string_view dtype = torch::dtype_of_conversion(name);
-  if (!dtype.empty() && positional.size() == 1) {
-    target.op = "to";
-    PyRef object = object_of(Argument(*dtype_from_name(dtype)));
-    std::vector<Operand> with_dtype = {positional[0], {Shadow::constant(), object.get()}};
-    target.syntax.positional = 1;
-    return torch_call(walk, f, target, with_dtype, keywords, pops);
-  }
-  if (name == "contiguous" && positional.size() == 1 && keywords.empty()) {
-    auto type = type_of_tensor(walk.recorder.bridge(), positional[0].object);
-    if (type && is_contiguous(*type)) {
-      // torch gives the tensor itself back and dispatches nothing.
-      if (!consume_tensor_type(walk, positional[0])) return false;
-      const TensorType* known = walk.sizes.known_type(positional[0]);
-      if (known != nullptr && !is_contiguous(*known))
-        walk.recorder.sizes().specialise(TensorType(*known));
-      return gives(f, pops, positional[0].shadow);
-    }
-  }
-  if (name == "to" && names_device_alone(positional, keywords)) {
-    // The overload that takes a device takes a dtype too: the tensor's own.
-    auto type = type_of_tensor(walk.recorder.bridge(), positional[0].object);
-    PyRef own = type ? object_of(Argument(type->dtype)) : PyRef();
-    if (!own)
-      return walk.verdict.broke(
-          Code::PS0308,
-          "a tensor whose elements are not its memory (sparse, quantized, a conjugate view)");
-    std::vector<Operand> all = positional;
-    Keywords named = keywords;
-    PyRef dtype = PyRef::steal(PyUnicode_InternFromString("dtype"));
-    if (all.size() == 2) {
-      all.push_back({Shadow::constant(), own.get()});
-      target.syntax.positional = 2;
-    } else {
-      named.emplace_back(dtype.get(), Operand{Shadow::constant(), own.get()});
-    }
-    return torch_call(walk, f, target, all, named, pops);
-  }
-  if (name == "type" && positional.size() == 1 && keywords.empty())
-    return consume_tensor_type(walk, positional[0]) && gives_constant(f, pops);
-  if (name == "type" && positional.size() > 1) target.op = "to";
   return torch_call(walk, f, target, positional, keywords, pops);
 }
 
 namespace {
 
-/// What torch takes a value for: a member of an IntEnum is its number.
+/// What torch takes a value for: a member of an IntEnum is its number, as a scalar of NumPy is.
 std::optional<Argument> number_or_literal(PyObject* object) {
   auto literal = literal_of(object);
+  if (!literal) literal = python::number_of_numpy(object);
   if (literal || !PyLong_Check(object)) return literal;
   int overflow = 0;
   const std::int64_t number = PyLong_AsLongLongAndOverflow(object, &overflow);

@@ -30,9 +30,20 @@ std::optional<bool> call_whole_function(Walk& walk, FrameShadow& frame, Operand 
                                         const Keywords& keywords, int pops);
 bool tensor_method(Walk& walk, FrameShadow& frame, const std::string& name,
                    std::vector<Operand>& positional, Keywords& keywords, int pops);
+/// The methods of objects/torch_conversion.cpp; nothing: it is another one.
+std::optional<bool> tensor_conversion(Walk& walk, FrameShadow& frame, const std::string& name,
+                                      const std::vector<Operand>& positional,
+                                      const Keywords& keywords, int pops);
+/// torch.Tensor(2, 3), torch.LongTensor([1, 2]) and their like (objects/torch_conversion.cpp);
+/// nothing: it is another class, or a call that is not followed.
+std::optional<bool> call_tensor_class(Walk& walk, FrameShadow& frame, Operand type,
+                                      const std::vector<Operand>& positional,
+                                      const Keywords& keywords, int pops);
 /// Whether a graph can hold a write by `who` of what a view of type `shown` shows of the value
 /// `id`; else the walk broke.
 bool may_write(Walk& walk, const std::string& who, ValueId id, const TensorType& shown);
+/// Puts what a question about a tensor names in its place; false for names that are none of these.
+bool place_keywords(const Keywords& keywords, std::vector<Operand>& positional);
 bool tell_fact(Walk& walk, FrameShadow& frame, std::string_view fact,
                const std::vector<Operand>& positional, int pops);
 bool pass_number(Walk& walk, Operand number, std::size_t position, bool method, Argument& argument,

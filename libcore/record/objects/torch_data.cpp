@@ -62,8 +62,10 @@ Argument shown_data(PyObject* data, const std::vector<Argument>& numbers, std::s
   return Argument(std::move(result));
 }
 
-/// What torch makes of floats that are given without a dtype.
-std::optional<DType> default_dtype() {
+}  // namespace
+
+std::optional<DType> default_dtype(Walk& walk) {
+  if (!walk.context.guard_setting("get_default_dtype")) return std::nullopt;
   PyObject* torch = PyDict_GetItemString(PyImport_GetModuleDict(), "torch");
   PyRef answer = torch == nullptr
                      ? PyRef()
@@ -73,8 +75,6 @@ std::optional<DType> default_dtype() {
   const DType* dtype = literal ? literal->as<DType>() : nullptr;
   return dtype == nullptr ? std::nullopt : std::optional(*dtype);
 }
-
-}  // namespace
 
 bool read_data(Walk& walk, Operand data, std::size_t depth, PythonData& read) {
   if (is_number(data.object)) {
@@ -197,8 +197,7 @@ bool tensor_of_data(Walk& walk, FrameShadow& f, std::string_view function,
   if (!data) return refuse();
   if (!dtype) dtype = data->dtype;
   if (!dtype && !data->is_uniform) {
-    if (!walk.context.guard_setting("get_default_dtype")) return false;
-    dtype = default_dtype();
+    dtype = default_dtype(walk);
     if (!dtype) return refuse();
   }
   std::vector<PlannedNode> nodes;

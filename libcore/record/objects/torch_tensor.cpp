@@ -2,6 +2,7 @@
 
 #include "record/objects/torch_tensor.h"
 #include "python/literal.h"
+#include "python/numpy_scalar.h"
 #include "record/objects/call.h"
 #include "record/objects/iteration.h"
 #include "record/objects/torch_call.h"
@@ -61,7 +62,7 @@ bool binary_tensor(Walk& walk, FrameShadow& f, int operation) {
   for (Operand one : {left, right}) {
     PyObject* object = one.object;
     if (!walk.is_tensor(object) && !PyLong_Check(object) && !PyFloat_Check(object) &&
-        !PyComplex_Check(object)) {
+        !PyComplex_Check(object) && !python::is_numpy_scalar(object)) {
       return walk.verdict.broke(Code::PS0309, std::string("a tensor and a ") +
                                                   Py_TYPE(object)->tp_name + " are combined");
     }

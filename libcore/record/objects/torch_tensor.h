@@ -16,6 +16,9 @@ struct IndexChain;
 /// same again (objects/element_question.cpp); nothing where it is anything else.
 std::optional<bool> ask_elements(Walk& walk, Operand tensor);
 
+/// What torch makes of floats that are given without a dtype, which is guarded; nothing: the walk
+/// broke, or it is a dtype that graphs have no word for (objects/torch_data.cpp).
+std::optional<DType> default_dtype(Walk& walk);
 /// The numbers that a tensor is made of (objects/torch_data.cpp); nothing when it is other data, or
 /// more than a graph should hold.
 std::optional<PythonData> python_data(Walk& walk, Operand data);

@@ -1,6 +1,7 @@
 // Rules of operators, subscripts, and of instructions that build containers.
 
 #include "python/literal.h"
+#include "python/numpy_scalar.h"
 #include "python/type_lookup.h"
 #include "python/type_union.h"
 #include "record/objects/call.h"
@@ -561,7 +562,8 @@ bool is_plain_value(PyObject* object) {
   PyTypeObject* type = Py_TYPE(object);
   return type == &PyLong_Type || type == &PyFloat_Type || type == &PyBool_Type ||
          type == &PyUnicode_Type || type == &PyBytes_Type || type == &PyComplex_Type ||
-         object == Py_None || object == Py_Ellipsis || python::is_immutable_literal(object);
+         object == Py_None || object == Py_Ellipsis || python::is_immutable_literal(object) ||
+         python::is_numpy_scalar(object);
 }
 
 std::span<const RuleRow> operator_rules() {
