@@ -6,6 +6,7 @@ the other in the same process; --each runs every one in a process of its own. --
 they go over go over all of it.
 """
 import difflib
+import importlib.util
 import json
 import os
 import re
@@ -147,6 +148,8 @@ ALONE = {"activation_checkpoints.py", "asked_gradients.py", "changing_arguments.
          "optimizer_steps.py", "optimizers.py", "program_backends.py", "recorded_gradients.py", "recurrent_and_attention.py", "scans_of_tensors.py", "training.py", "training_loop.py", "sizes_of_composites.py", "templates_and_annotations.py", "tensor_keys.py", "type_parameters.py", "unread_variables.py", "words_as_keys.py"}
 # What programs need of CPython that earlier versions cannot even read.
 SINCE = {"type_parameters.py": (3, 12), "templates_and_annotations.py": (3, 14)}
+# And the packages, beside torch and NumPy, that a Python under test may be without.
+PACKAGES = {"generating.py": "transformers"}
 TOGETHER = os.path.join(HERE, "check_together.py")
 # Sanitizers and whole sweeps take many times as long.
 PATIENCE_SECONDS = 4000 if "ASAN_OPTIONS" in os.environ or os.environ.get("PENSTOCK_SWEEP") else 400
@@ -243,6 +246,15 @@ def too_many_graphs(path, bounds):
     return [f"{count} graphs of {part or 'all files'}" for part, count in counts.items() if count > bounds[part]]
 
 
+def why_not(name):
+    """What this Python, which is the one under test, lacks for a program."""
+    if sys.version_info < SINCE.get(name, ()):
+        return f"Python {'.'.join(map(str, SINCE[name]))} is the first that reads it"
+    if name in PACKAGES and importlib.util.find_spec(PACKAGES[name]) is None:
+        return f"there is no {PACKAGES[name]}"
+    return None
+
+
 def main():
     tool, names = sys.argv[1], sys.argv[2:]
     each = "--each" in names
@@ -250,9 +262,9 @@ def main():
         os.environ["PENSTOCK_SWEEP"] = "all"
     names = [name for name in names if not name.startswith("--")]
     names = names or sorted(n for n in os.listdir(HERE) if n.endswith(".py") and not n.startswith("check_"))
-    version = sys.version_info[:2]
-    for name in [name for name in names if SINCE.get(name, version) > version]:
-        print(f"{name}: skipped, Python {'.'.join(map(str, SINCE[name]))} is the first that reads it", file=sys.stderr)
+    skipped = {name: reason for name in names if (reason := why_not(name))}
+    for name, reason in skipped.items():
+        print(f"{name}: skipped, {reason}", file=sys.stderr)
         names.remove(name)
     together = [] if each else [name for name in names if name not in ALONE]
     groups = [[name] for name in names if name not in together] + ([together] if together else [])
