@@ -2,6 +2,7 @@
 not gone through."""
 import sys
 
+import numpy as np
 import torch
 from torch import nn
 
@@ -53,8 +54,8 @@ def failing(x):
 
 
 def looked_at(frame):
-    """As tools for errors do."""
-    return {name: (round(float(one.detach().sum()), 3), one.requires_grad) for name, one in sorted(frame.f_locals.items())
+    """As tools for errors do; by no op of torch's, which some versions make graphs of here."""
+    return {name: (round(float(np.sum(one.tolist())), 3), one.requires_grad) for name, one in sorted(frame.f_locals.items())
             if isinstance(one, torch.Tensor) and name != "x"}
 
 
