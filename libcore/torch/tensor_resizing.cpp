@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <utility>
 #include <vector>
 
 #include "torch/tensor_abi.h"
@@ -56,6 +57,15 @@ bool says_resizable(PyObject* storage) {
   return answer.get() == Py_True;
 }
 
+/// Whether torch says so once this byte of the storage's record is 1, which none but the flag
+/// decides. Asking reads nothing else of the record.
+bool decides_resizing(PyObject* storage, unsigned char* byte) {
+  const unsigned char before = std::exchange(*byte, 1);
+  const bool decides = says_resizable(storage);
+  *byte = before;
+  return decides;
+}
+
 /// The tensor's memory, when its storage has `bytes` of it; null otherwise.
 const float* memory_of(PyObject* tensor, PyObject* storage, std::size_t bytes) {
   const PyRef seen = PyRef::steal(PyObject_CallMethod(storage, "nbytes", nullptr));
@@ -78,10 +88,11 @@ void TensorBridge::Abi::let_resize(PyObject* tensor) const {
   storage[allocator_word] = allocator;
 }
 
-/// The one byte that is 1 in every storage of torch's and 0 in all of ours, and the one word that
-/// is the same address in every one of torch's and null in all of ours. Returns whether more pairs
-/// could tell: the padding of a record and the rest of its block hold what was there before, so
-/// that by chance a second byte or word fits as well.
+/// The one byte that is 1 in every storage of torch's and 0 in all of ours and decides what torch
+/// says (a byte of the addresses in a record may be 1 and 0 as well, for as long as the process
+/// lives), and the one word that is the same address in every one of torch's and null in all of
+/// ours. Returns whether more pairs could tell: the padding of a record and the rest of its block
+/// hold what was there before, so that by chance a second word fits as well.
 bool TensorBridge::Abi::find_resizable(std::span<PyObject* const> torchs,
                                        std::span<PyObject* const> ours) {
   std::size_t length = malloc_usable_size(storage_words(ours[0])) / 8;
@@ -95,12 +106,17 @@ bool TensorBridge::Abi::find_resizable(std::span<PyObject* const> torchs,
     return std::ranges::all_of(
         tensors, [&](PyObject* tensor) { return (storage_words(tensor)[word] & mask) == value; });
   };
+  const PyRef asked = PyRef::steal(PyObject_CallMethod(ours[0], "untyped_storage", nullptr));
+  PyErr_Clear();
+  if (!asked) return false;
+  auto* record = reinterpret_cast<unsigned char*>(storage_words(ours[0]));
   int bytes = 0, words = 0;
   for (std::size_t word = 0; word < length; ++word) {
     for (int byte = 0; byte < 8; ++byte) {
       const int shift = 8 * byte;
       if (!all(torchs, word, 0xffULL << shift, 1ULL << shift) ||
-          !all(ours, word, 0xffULL << shift, 0))
+          !all(ours, word, 0xffULL << shift, 0) ||
+          !decides_resizing(asked.get(), record + word * 8 + byte))
         continue;
       resizable_byte = static_cast<int>(word) * 8 + byte;
       ++bytes;
