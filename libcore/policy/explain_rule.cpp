@@ -3,6 +3,7 @@
 #include "policy/callables.h"
 #include "policy/roots.h"
 #include "python/literal.h"
+#include "python/numpy_scalar.h"
 #include "python/object.h"
 #include "python/type_lookup.h"
 
@@ -82,7 +83,7 @@ class Explanation {
     const bool descriptor = Py_TYPE(object) == &PyMethodDescr_Type ||
                             Py_TYPE(object) == &PyWrapperDescr_Type ||
                             Py_TYPE(object) == &PyClassMethodDescr_Type;
-    if (descriptor || PyCFunction_Check(object) ||
+    if (descriptor || PyCFunction_Check(object) || python::is_numpy_function(object) ||
         Py_TYPE(object) == python::method_wrapper_type()) {
       const auto known = callables_.of(object);
       std::string full = known->owner.empty() ? known->name : known->owner + "." + known->name;

@@ -108,12 +108,22 @@ GradientPaths::GradientPaths(const Graph& graph, const std::vector<bool>& tracke
   for (std::size_t i = graph.nodes.size(); i-- > 0;) {
     const Node& node = graph.nodes[i];
     for (ValueId result : node.results) {
-      if (!graph.values[result].type.requires_grad) continue;
+      if (!graph.values[result].type.requires_grad || is_view_of_one(node, result)) continue;
       for (const NamedArgument& argument : node.args)
         for_each_value(argument.value, [&](ValueId id) { join(memory_[id], memory_[result]); });
     }
   }
   find_ties(graph);
+}
+
+bool GradientPaths::is_view_of_one(const Node& node, ValueId result) const {
+  if (writes(node)) return false;
+  bool found = false;
+  for (const NamedArgument& argument : node.args) {
+    for_each_value(argument.value,
+                   [&](ValueId id) { found = found || memory_[id] == memory_[result]; });
+  }
+  return found;
 }
 
 void GradientPaths::find_ties(const Graph& graph) {
@@ -138,7 +148,7 @@ void GradientPaths::find_ties(const Graph& graph) {
     const bool one_node =
         autodiff::keeps_own_results(node.op) || find_control_op(node.op) != nullptr;
     for (ValueId result : node.results) {
-      if (!graph.values[result].type.requires_grad) continue;
+      if (!graph.values[result].type.requires_grad || is_view_of_one(node, result)) continue;
       if (one_node) tie(node.results.front(), result);
       for (const NamedArgument& argument : node.args)
         for_each_value(argument.value, [&](ValueId id) { tie(id, result); });

@@ -57,6 +57,9 @@ class GradientPaths {
   bool depends(std::size_t output, std::size_t memory) const;
   void join(std::size_t into, std::size_t from);
   void find_ties(const Graph& graph);
+  /// Whether a result shows the memory of one argument, and depends on no other one: of several
+  /// tensors broadcast together each is a view of its own.
+  bool is_view_of_one(const Node& node, ValueId result) const;
 
   std::size_t words_;
   std::vector<std::size_t> memory_;     ///< by value: the number of its memory

@@ -163,11 +163,11 @@ std::ptrdiff_t bring_part_forward(Graph& graph) {
   return -1;
 }
 
-/// Memory that nodes in front of the boundary write.
+/// Memory that the nodes from `begin` on to the one in front of `end` write.
 std::unordered_set<std::size_t> written_memory(const Graph& graph, const GradientPaths& paths,
-                                               std::ptrdiff_t boundary) {
+                                               std::ptrdiff_t begin, std::ptrdiff_t end) {
   std::unordered_set<std::size_t> written;
-  for (std::ptrdiff_t i = 0; i < boundary; ++i) {
+  for (std::ptrdiff_t i = begin; i < end; ++i) {
     const Node& node = graph.nodes[static_cast<std::size_t>(i)];
     if (!writes(node) || node.args.empty()) continue;
     for_each_value(node.args[0].value, [&](ValueId id) { written.insert(paths.memory_of(id)); });
@@ -200,6 +200,27 @@ std::ptrdiff_t sink_memory(Graph& graph, const GradientPaths& paths, std::ptrdif
   std::move(behind.rbegin(), behind.rend(), std::back_inserter(front));
   std::ranges::move(front, graph.nodes.begin());
   return stayed;
+}
+
+/// Whether each of the values can be handed on as a tensor of its own. What was written in front is
+/// as the writes left it, where torch records no gradients of that memory, nobody writes it again,
+/// and nothing else shows it behind.
+bool are_whole(const Graph& graph, const GradientPaths& paths, std::ptrdiff_t boundary,
+               const std::vector<ValueId>& handed) {
+  const auto end = static_cast<std::ptrdiff_t>(graph.nodes.size());
+  const auto before = written_memory(graph, paths, 0, boundary);
+  const auto behind = written_memory(graph, paths, boundary, end);
+  std::unordered_set<std::size_t> shown;
+  for (ValueId id = 0; id < graph.interface.inputs.size(); ++id) shown.insert(paths.memory_of(id));
+  for (ValueId id = 0; id < graph.values.size(); ++id) {
+    if (graph.values[id].type.requires_grad) shown.insert(paths.memory_of(id));
+  }
+  return std::ranges::none_of(handed, [&](ValueId id) {
+    const std::size_t memory = paths.memory_of(id);
+    if (graph.values[id].is_scalar) return true;
+    if (!before.contains(memory)) return false;
+    return behind.contains(memory) || !shown.insert(memory).second;
+  });
 }
 
 /// Some nodes of a graph as a graph.
@@ -273,14 +294,12 @@ std::optional<Stages> split_stages(const Graph& captured) {
   if (boundary <= 0) return std::nullopt;
   const GradientPaths paths(graph, std::vector<bool>(graph.outputs.size(), false));
   boundary = sink_memory(graph, paths, boundary);
-  const auto written = written_memory(graph, paths, boundary);
   const Uses uses(graph);
   std::vector<ValueId> handed;
   for (ValueId id = 0; id < graph.values.size(); ++id) {
-    if (!uses.crosses(id, boundary)) continue;
-    if (graph.values[id].is_scalar || written.contains(paths.memory_of(id))) return std::nullopt;
-    handed.push_back(id);
+    if (uses.crosses(id, boundary)) handed.push_back(id);
   }
+  if (!are_whole(graph, paths, boundary, handed)) return std::nullopt;
   return split_at(graph, static_cast<std::size_t>(boundary), handed);
 }
 

@@ -16,10 +16,10 @@ struct Stages {
 };
 
 /// Splits in front of the first op behind an output that another one depends on, or else behind
-/// what one of several apart from one another needs; for that, ops change
-/// places, but for those that draw random numbers and those that touch memory which one of them
-/// writes. Needs: a captured graph. nullopt where no place is found at which
-/// all that is handed on is whole: nothing of it was written, and none of it is a number.
+/// what one of several apart from one another needs; for that, ops change places, but for those
+/// that draw random numbers and those that touch memory which one of them writes. Needs: a captured
+/// graph. nullopt where no place is found at which all that is handed on is whole: what was written
+/// is not written again, and no gradients of it are recorded; none of it is a number.
 std::optional<Stages> split_stages(const Graph& captured);
 
 }  // namespace penstock::jit

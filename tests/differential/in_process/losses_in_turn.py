@@ -115,3 +115,35 @@ for function in (actor_and_critic, twins, twins_with_dropout, one_behind_the_oth
     for turn in range(8):
         results = function(torch.randn(16, 4))
         print(function.__name__, turn, [f"{one.double().sum().item():.3f}" for one in results])
+
+
+class Sampled(nn.Module):
+    """What is drawn from a distribution whose parameters are handed out beside it."""
+
+    def __init__(self):
+        super().__init__()
+        self.body, self.mean, self.scale, self.out = nn.Linear(4, 8), nn.Linear(8, 3), nn.Linear(8, 3), nn.Linear(3, 4)
+
+    def forward(self, x):
+        hidden = self.body(x).relu()
+        mean, scale = torch.broadcast_tensors(self.mean(hidden), F.softplus(self.scale(hidden)) + 0.1)
+        drawn = mean + torch.empty(mean.shape).normal_() * scale
+        return self.out(drawn), mean, scale, drawn
+
+
+torch.manual_seed(3)
+SAMPLED = Sampled()
+for turn in range(6):
+    torch.manual_seed(turn)
+    out, mean, scale, drawn = SAMPLED(torch.randn(5, 4))
+    spread = (scale * scale + mean * mean - scale.log()).sum()
+    print("sampled", f"{out.sum().item():.5f} {spread.item():.5f}", torch.rand(1).item())
+    if turn % 3 == 2:
+        print([f"{g.sum().item():.4f}" for g in torch.autograd.grad(out.square().sum() + spread, [mean, scale, drawn])])
+    elif turn % 3 == 1:
+        spread.backward(retain_graph=True)
+        out.square().sum().backward()
+    else:
+        (out.square().sum() + spread).backward()
+    print([f"{p.grad.sum().item():.4f}" for p in SAMPLED.parameters() if p.grad is not None])
+    SAMPLED.zero_grad()

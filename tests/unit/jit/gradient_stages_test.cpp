@@ -159,6 +159,53 @@ TEST_CASE("what was written in place is not handed on") {
   CHECK_FALSE(split_stages(g.graph).has_value());
 }
 
+TEST_CASE("what was written without gradients is handed on as the writes left it") {
+  enum class Behind { reads, writes, shows };
+  const auto split = [](Behind behind, bool records = false) {
+    GradientGraph g;
+    const ValueId x = g.leaf();
+    const ValueId counted = g.apply(
+        "zeros.default", {{"size", TorchGraph::list({3})}, {"dtype", DType::float64}}, false);
+    const auto add_to_it = [&] {
+      const ValueId written =
+          g.apply("add_.Tensor", {{"self", g.value(counted)}, {"other", g.value(x)}}, records);
+      for (const ValueId id : {counted, written}) g.graph.values[id].type.storage = 7;
+      return written;
+    };
+    const ValueId written = add_to_it();
+    const ValueId scale = g.unary("exp", x);
+    const ValueId scaled = g.binary("mul", scale, g.value(counted));
+    if (behind == Behind::writes) add_to_it();
+    g.output(behind == Behind::shows ? g.binary("mul", scaled, g.value(written)) : scaled);
+    g.output(scale);
+    return split_stages(g.graph);
+  };
+  const auto stages = split(Behind::reads);
+  REQUIRE(stages.has_value());
+  CHECK(stages->first.nodes.size() == 3);
+  CHECK(stages->handed == 2);  // the sum and the scale
+  CHECK_FALSE(split(Behind::shows).has_value());
+  CHECK_FALSE(split(Behind::writes).has_value());
+  CHECK_FALSE(split(Behind::reads, true).has_value());
+}
+
+TEST_CASE("of tensors that are broadcast together each is a view of its own") {
+  GradientGraph g;
+  const ValueId one = g.unary("exp", g.leaf()), other = g.unary("exp", g.leaf());
+  Argument::Sequence tensors{Argument::Sequence::Kind::list, {g.value(one), g.value(other)}};
+  Node node{"aten.broadcast_tensors.default", {{"tensors", std::move(tensors)}}, {}};
+  for (const ValueId id : {one, other}) {
+    g.graph.values[id].type.storage = static_cast<std::int32_t>(id);
+    node.results.push_back(add_value(g.graph, "view", g.graph.values[id].type));
+  }
+  g.graph.nodes.push_back(std::move(node));
+  g.output(one);
+  g.output(other);
+  const GradientPaths paths(g.graph, {true, true});
+  CHECK_FALSE(paths.leads_on(0));
+  CHECK(paths.count_parts() == 2);
+}
+
 TEST_CASE("memory that only the second part uses is made there") {
   const auto split = [](bool used_in_front) {
     GradientGraph g;
