@@ -55,6 +55,9 @@ struct Expected {
   bool consumes = false;        ///< what it yields decides a constant
   std::vector<Shadow> results;  ///< of all, when it repeats
   PyObject* self = nullptr;     ///< new_self: the object, borrowed from the frame
+  bool may_decline = false;     ///< the instruction goes on where the frame returns NotImplemented
+  bool unanswered = false;      ///< all that it asks have
+  std::shared_ptr<Expected> declined;  ///< what it asks then
   /// The call that follows: its last arguments are all that the generator yields, or what
   /// `function` returns.
   std::shared_ptr<Expected> then;
@@ -108,6 +111,7 @@ struct FrameShadow {
   std::size_t path =
       0;  ///< of the calls that lead here from the segment's own frame: a hash of their places
   Shadow result;                ///< of what it returns or yields
+  bool declines = false;        ///< that is NotImplemented, and another method is asked
   std::vector<bool> was_bound;  ///< the segment's own frame: slots that were bound at its start
   /// Exceptions raised in the segment whose handlers are open here: the places that raised them.
   std::vector<RaisePlace> handling;

@@ -264,6 +264,14 @@ void Walk::leave(FrameShadow& frame, bool yielded, bool raised) {
     frames_.pop_back();
     return;
   }
+  if (frame.declines && !raised) {
+    caller->expected.unanswered = caller->expected.declined == nullptr;
+    if (!caller->expected.unanswered) {
+      caller->expected = Expected(*std::exchange(caller->expected.declined, nullptr));
+      frames_.pop_back();
+      return;
+    }
+  }
   if (caller->expected.then != nullptr && !yielded && !raised) {
     Expected call = std::move(*caller->expected.then);
     call.unpacked = std::move(caller->expected.results);

@@ -1,7 +1,7 @@
 // Rules of comparisons: by value, by the methods of classes, and by identity.
 
 #include "python/type_lookup.h"
-#include "record/objects/call.h"
+#include "record/objects/asked_methods.h"
 #include "record/objects/number.h"
 #include "record/objects/torch_tensor.h"
 #include "record/objects/truth.h"
@@ -13,12 +13,6 @@ namespace penstock::record {
 using python::Instruction;
 using python::Opcode;
 
-namespace {
-
-#define PS_RULE(name) bool name(Walk& walk, FrameShadow& f, const Instruction& i)
-#pragma GCC diagnostic ignored "-Wunused-parameter"
-
-/// Guards whether two sourced objects are one.
 void guard_sameness(Walk& walk, Operand one, Operand other) {
   if (one.shadow == other.shadow) return;
   const bool same = one.object == other.object;
@@ -33,6 +27,11 @@ void guard_sameness(Walk& walk, Operand one, Operand other) {
   guard.expected = walk.recorder.guards().text(other.shadow.index);
   walk.recorder.guards().add(std::move(guard), [&] { return walk.here(); });
 }
+
+namespace {
+
+#define PS_RULE(name) bool name(Walk& walk, FrameShadow& f, const Instruction& i)
+#pragma GCC diagnostic ignored "-Wunused-parameter"
 
 /// True for an object that is equal to itself alone, as its class has no __eq__ of its own.
 bool is_compared_by_identity(Operand operand) {
@@ -79,22 +78,11 @@ PS_RULE(is_op) {
   return compare_identity(walk, f);
 }
 
-/// object.__ne__ asks __eq__, and gives the contrary.
-bool differs_by_equality(Walk& walk, FrameShadow& f, Operand left, Operand right, bool& known) {
-  static PyObject* const of_object = python::type_lookup(&PyBaseObject_Type, "__ne__");
-  if (python::type_lookup(Py_TYPE(left.object), "__ne__") != of_object) return false;
-  if (!call_special(walk, f, left, "__eq__", {right}, 2, known)) return false;
-  f.expected.asks_truth = true;
-  return true;
-}
-
 PS_RULE(compare_op) {
   Operand left = f.operand(1), right = f.operand();
   if (walk.is_tensor(left.object) || walk.is_tensor(right.object)) {
     return compare_tensor(walk, f, i.argument);
   }
-  static constexpr const char* kNames[] = {"__lt__", "__le__", "__eq__",
-                                           "__ne__", "__gt__", "__ge__"};
   static constexpr NumberOp kNumberOps[] = {NumberOp::less,    NumberOp::less_equal,
                                             NumberOp::equal,   NumberOp::not_equal,
                                             NumberOp::greater, NumberOp::greater_equal};
@@ -109,9 +97,7 @@ PS_RULE(compare_op) {
   }
   if (!is_plain_value(left.object) || !is_plain_value(right.object)) {
     bool known = false;
-    if (call_special(walk, f, left, kNames[i.argument], {right}, 2, known)) return true;
-    if (known) return false;
-    if (i.argument == Py_NE && differs_by_equality(walk, f, left, right, known)) return true;
+    if (ask_comparison(walk, f, i.argument, known)) return true;
     if (known) return false;
   }
   if (!walk.facts.consume(left) || !walk.facts.consume(right)) return false;
@@ -124,10 +110,11 @@ PS_RULE(compare_to_bool) {
     return walk.verdict.broke(Code::PS0301, "the truth of a comparison of tensors", true);
   if (!compare_op(walk, f, i)) return false;
   if (f.expected.function == nullptr) return true;
-  f.expected.asks_truth = true;
-  f.finish = [](Walk&, FrameShadow& f) {
-    f.pop(2);
-    f.push(Shadow::constant());
+  for (Expected* asked = &f.expected; asked != nullptr; asked = asked->declined.get())
+    asked->asks_truth = true;
+  f.finish = [compared = std::move(f.finish)](Walk& walk, FrameShadow& f) {
+    compared(walk, f);
+    f.top() = Shadow::constant();
   };
   return true;
 }

@@ -4,6 +4,7 @@
 #include "python/numpy_scalar.h"
 #include "python/type_lookup.h"
 #include "python/type_union.h"
+#include "record/objects/asked_methods.h"
 #include "record/objects/call.h"
 #include "record/objects/container.h"
 #include "record/objects/exception.h"
@@ -27,17 +28,20 @@ namespace {
 
 // -- binary operators
 
-struct OperatorName {
-  const char* special;    ///< the left operand's method
-  const char* reflected;  ///< the right operand's
-};
 /// By BINARY_OP's argument; 13 to 25 are the same in place.
-constexpr OperatorName kOperators[] = {
-    {"__add__", "__radd__"},       {"__and__", "__rand__"},       {"__floordiv__", "__rfloordiv__"},
-    {"__lshift__", "__rlshift__"}, {"__matmul__", "__rmatmul__"}, {"__mul__", "__rmul__"},
-    {"__mod__", "__rmod__"},       {"__or__", "__ror__"},         {"__pow__", "__rpow__"},
-    {"__rshift__", "__rrshift__"}, {"__sub__", "__rsub__"},       {"__truediv__", "__rtruediv__"},
-    {"__xor__", "__rxor__"}};
+constexpr OperatorName kOperators[] = {{"__add__", "__radd__", "__iadd__"},
+                                       {"__and__", "__rand__", "__iand__"},
+                                       {"__floordiv__", "__rfloordiv__", "__ifloordiv__"},
+                                       {"__lshift__", "__rlshift__", "__ilshift__"},
+                                       {"__matmul__", "__rmatmul__", "__imatmul__"},
+                                       {"__mul__", "__rmul__", "__imul__"},
+                                       {"__mod__", "__rmod__", "__imod__"},
+                                       {"__or__", "__ror__", "__ior__"},
+                                       {"__pow__", "__rpow__", "__ipow__"},
+                                       {"__rshift__", "__rrshift__", "__irshift__"},
+                                       {"__sub__", "__rsub__", "__isub__"},
+                                       {"__truediv__", "__rtruediv__", "__itruediv__"},
+                                       {"__xor__", "__rxor__", "__ixor__"}};
 constexpr int kInPlace = 13;
 
 std::optional<NumberOp> number_operator(int operation) {
@@ -254,7 +258,7 @@ PS_RULE(binary_op) {
     return *done;
   if (!in_place && operation_of_keys(walk, left, right)) return gives_fresh(f, 2, {});
   bool known = false;
-  if (call_special(walk, f, left, kOperators[operation].special, {right}, 2, known)) return true;
+  if (ask_operator(walk, f, kOperators[operation], in_place, known)) return true;
   if (known) return false;
   if (const auto done = reflected(walk, f, left, right, operation)) return *done;
   return walk.verdict.broke(Code::PS0303, std::string("operator of ") +

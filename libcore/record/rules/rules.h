@@ -33,5 +33,7 @@ std::span<const RuleRow> call_rules();  ///< calls, attributes, functions, itera
 
 /// True for the types whose operators are CPython's own and without effects.
 bool is_plain_value(PyObject* object);
+/// Guards whether two sourced objects are one.
+void guard_sameness(Walk& walk, Operand one, Operand other);
 
 }  // namespace penstock::record

@@ -203,7 +203,10 @@ PS_RULE(jump_or_pop) {
 
 PS_RULE(return_value) {
   const Operand result = f.result_of(i);
-  if (f.caller != nullptr && f.caller->expected.asks_truth && !walk.facts.consume_truth(result))
+  const Expected* asked = f.caller != nullptr ? &f.caller->expected : nullptr;
+  f.declines = asked != nullptr && asked->may_decline && result.object == Py_NotImplemented;
+  if (f.declines && !walk.facts.consume_identity(result)) return false;
+  if (!f.declines && asked != nullptr && asked->asks_truth && !walk.facts.consume_truth(result))
     return false;
   f.result = result.shadow;
   if (i.opcode == Opcode::RETURN_CONST) f.push(f.result);  // as RETURN_VALUE finds it there
