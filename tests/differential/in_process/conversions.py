@@ -70,3 +70,4 @@ for n in (4, 4, 4, 5, 6):
     print(show(detached(torch.arange(16.0).view(4, 4) + n)))
 torch.set_default_dtype(torch.float64)
 print(show(of_default_kind()), show(old_constructors(x)))
+torch.set_default_dtype(torch.float32)
