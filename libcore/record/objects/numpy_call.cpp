@@ -27,23 +27,14 @@ bool is_plain(PyObject* object) {
   return std::all_of(items, items + PySequence_Fast_GET_SIZE(object), is_number);
 }
 
-}  // namespace
-
-namespace {
-
 bool number_of_numbers(BuiltinCall& c) {
-  const auto refuse_array = [&] {
+  const bool plain =
+      std::ranges::all_of(c.positional, [](const Operand& one) { return is_plain(one.object); }) &&
+      std::ranges::all_of(c.keywords, [](const auto& one) { return is_plain(one.second.object); });
+  if (!plain)
     return c.walk.verdict.broke(Code::PS0306,
                                 std::string(c.shown) + " of what is no number is not followed");
-  };
-  for (const Operand& one : c.positional) {
-    if (!is_plain(one.object)) return refuse_array();
-    if (!c.walk.facts.consume(one)) return false;
-  }
-  for (const auto& [name, one] : c.keywords) {
-    if (!is_plain(one.object)) return refuse_array();
-    if (!c.walk.facts.consume(one)) return false;
-  }
+  if (!consume_all(c.walk, c.positional, c.keywords)) return false;
   c.frame.finish = [pops = c.pops](Walk& walk, FrameShadow& f) {
     if (!is_number(f.object())) walk.verdict.spoil_here("a function of NumPy's gives an array");
     f.pop(pops);
