@@ -85,27 +85,30 @@ std::optional<std::size_t> part_of(const Graph& graph, const GradientPaths& path
   return std::nullopt;
 }
 
+/// Visits the memory that a node gives, reads and writes.
+void for_each_memory(const GradientPaths& paths, const Node& node, const auto& visit) {
+  for (ValueId result : node.results) visit(paths.memory_of(result));
+  for (const NamedArgument& argument : node.args)
+    for_each_value(argument.value, [&](ValueId id) { visit(paths.memory_of(id)); });
+}
+
 /// By node: the sequences that it stands in, whose nodes keep their order whatever is moved. One is
 /// of all that draw random numbers, and each memory that is written has one of all that touch it.
 std::vector<std::vector<std::size_t>> find_sequences(const Graph& graph,
                                                      const GradientPaths& paths) {
   constexpr std::size_t kDraws = 0;
   std::unordered_map<std::size_t, std::size_t> of_memory;
-  const auto for_each_memory = [&](const Node& node, const auto& visit) {
-    for (ValueId result : node.results) visit(paths.memory_of(result));
-    for (const NamedArgument& argument : node.args)
-      for_each_value(argument.value, [&](ValueId id) { visit(paths.memory_of(id)); });
-  };
   for (const Node& node : graph.nodes) {
     if (!writes(node)) continue;
-    for_each_memory(
-        node, [&](std::size_t memory) { of_memory.try_emplace(memory, of_memory.size() + 1); });
+    for_each_memory(paths, node, [&](std::size_t memory) {
+      of_memory.try_emplace(memory, of_memory.size() + 1);
+    });
   }
   std::vector<std::vector<std::size_t>> sequences;
   for (const Node& node : graph.nodes) {
     std::vector<std::size_t>& found = sequences.emplace_back();
     if (ops::draws(node)) found.push_back(kDraws);
-    for_each_memory(node, [&](std::size_t memory) {
+    for_each_memory(paths, node, [&](std::size_t memory) {
       if (const auto known = of_memory.find(memory); known != of_memory.end())
         found.push_back(known->second);
     });
@@ -187,10 +190,8 @@ std::ptrdiff_t sink_memory(Graph& graph, const GradientPaths& paths, std::ptrdif
     for (ValueId result : node.results) {
       const Value& value = graph.values[result];
       stays = stays || value.is_scalar || value.type.requires_grad;
-      touched.insert(paths.memory_of(result));
     }
-    for (const NamedArgument& argument : node.args)
-      for_each_value(argument.value, [&](ValueId id) { touched.insert(paths.memory_of(id)); });
+    for_each_memory(paths, node, [&](std::size_t memory) { touched.insert(memory); });
     stays = stays || touched.size() != 1 || used.contains(*touched.begin());
     if (stays) used.merge(touched);
     (stays ? front : behind).push_back(std::move(node));
