@@ -18,7 +18,7 @@ struct SpanRow {
 /// even when the process is killed: the mode's own part of the shared memory, all zero at first.
 /// Written with the GIL held.
 struct CaptureCounts {
-  static constexpr std::uint32_t kEntries = 10000, kCallSpans = 4096, kMakingSpans = 1024;
+  static constexpr std::uint32_t kEntries = 30000, kCallSpans = 4096, kMakingSpans = 1024;
 
   std::uint32_t graphs, breaks, skips, recompiles;
   std::uint32_t bypasses;     ///< frames and segments given up for a defect
@@ -26,13 +26,13 @@ struct CaptureCounts {
   std::int64_t capture_ns, compile_ns;
   std::int64_t native_ops;           ///< ATen ops that ran inside roots, outside segments
   std::int64_t root_ns, segment_ns;  ///< inside roots; of that, in segments
-  std::uint32_t lost;                ///< entries for which there was no room
-  std::uint32_t entries;             ///< rows of `entry` in use
   char failure[512];  ///< "PS0103 message": what could not be written first; empty: nothing failed
-  jit::EntryCount entry[kEntries];
-  std::uint32_t calls, makings;  ///< rows of `call` and `making` in use
-  SpanRow call[kCallSpans];      ///< roots, entries, plain Python: the first of them
-  SpanRow making[kMakingSpans];  ///< what was recorded and compiled: the first of it
+  std::uint32_t calls, makings;     ///< rows of `call` and `making` in use
+  SpanRow call[kCallSpans];         ///< roots, entries, plain Python: the first of them
+  SpanRow making[kMakingSpans];     ///< what was recorded and compiled: the first of it
+  std::uint32_t uncounted;          ///< entries for which there was no room
+  std::uint32_t entries;            ///< rows of `entry` in use
+  jit::EntryCount entry[kEntries];  ///< last: the launcher reads no further than what is in use
 };
 static_assert(sizeof(CaptureCounts) <= kModeMemory);
 

@@ -180,6 +180,19 @@ Result<int> make_shared_memory() {
   return made;
 }
 
+/// How many bytes of the mode's part there are up to the last page that was written to: what is
+/// behind it is as zero as at first. All of them where the file system does not know its holes.
+std::size_t written_bytes(int descriptor) {
+  off_t end = 0;
+  for (off_t data; (data = lseek(descriptor, end, SEEK_DATA)) >= 0;) {
+    end = lseek(descriptor, data, SEEK_HOLE);
+    if (end < 0) return kModeMemory;
+  }
+  if (errno != ENXIO) return kModeMemory;
+  const auto written = static_cast<std::size_t>(end);
+  return std::min(kModeMemory, written - std::min(written, sizeof(SharedBlock)));
+}
+
 }  // namespace
 
 Result<std::string> find_parts() {
@@ -205,9 +218,9 @@ void read_shared(int descriptor, LaunchOutcome& outcome) {
   if (pread(descriptor, &outcome.shared, sizeof(SharedBlock), 0) != sizeof(SharedBlock)) {
     outcome.shared = SharedBlock{};
   }
-  outcome.mode_memory.resize(kModeMemory);
-  const ssize_t size =
-      pread(descriptor, outcome.mode_memory.data(), kModeMemory, sizeof(SharedBlock));
+  outcome.mode_memory.resize(written_bytes(descriptor));
+  const ssize_t size = pread(descriptor, outcome.mode_memory.data(), outcome.mode_memory.size(),
+                             sizeof(SharedBlock));
   outcome.mode_memory.resize(size < 0 ? 0 : static_cast<std::size_t>(size));
 }
 

@@ -45,7 +45,7 @@ Result<Handover> hand_over(const LaunchOptions& options);
 /// What became of the child process.
 struct LaunchOutcome {
   SharedBlock shared;       ///< as the child left it
-  std::string mode_memory;  ///< the mode's own part of the shared memory (kModeMemory bytes)
+  std::string mode_memory;  ///< the mode's own part of the shared memory, as far as it was written
   std::string python;       ///< that was started
   int exit_status = 0;      ///< of the child, if `signal` is 0
   int signal = 0;           ///< that killed it

@@ -218,7 +218,7 @@ jit::EntryCount* DocumentSink::count_entry(const Graph& graph) {
   ++counts_->graphs;
   counts_->capture_ns += graph.interface.capture_ns;
   if (counts_->entries >= CaptureCounts::kEntries) {
-    ++counts_->lost;
+    ++counts_->uncounted;
     return nullptr;
   }
   const EntryId id = graph.interface.id;

@@ -111,6 +111,7 @@ formats::EndDocument end_document(const CaptureCounts& counts, const LaunchOutco
                      {"skips", counts.skips},   {"recompiles", counts.recompiles},
                      {"graph_calls", calls},    {"captured_ops", executed}};
   if (counts.bypasses > 0) document.counts.push_back({"bypasses", counts.bypasses});
+  if (counts.uncounted > 0) document.counts.push_back({"uncounted_graphs", counts.uncounted});
   if (native > 0) document.counts.push_back({"native_ops", native});
   if (counts.compile_ns > 0) {
     document.times = {{"capture", counts.capture_ns}, {"compile", counts.compile_ns}};
