@@ -370,13 +370,13 @@ INTERFACE = [
 
 LEVELS = {
     "torch": [("nodes", "[node]", "ATen overloads; mutation and views may appear"),
-              ("subgraphs?", "[subgraph]", "what nodes run or not (prim.cond, prim.while_loop, prim.scan)")],
+              ("subgraphs?", "[subgraph]", "what nodes run or not (prim.cond, prim.while_loop, prim.scan), or are differentiated by (prim.custom_vjp)")],
     "core": [("nodes", "[node]", "prims and opaque ATen ops; functional"),
-             ("subgraphs?", "[subgraph]", "what nodes run or not (prim.cond, prim.while_loop, prim.scan)")],
+             ("subgraphs?", "[subgraph]", "what nodes run or not (prim.cond, prim.while_loop, prim.scan), or are differentiated by (prim.custom_vjp)")],
     "placed": [("nodes", "[node]", "as at core, region by region"),
                ("role", "inference|forward|backward", "as above, and never left out"),
                ("regions", "[region]", "they cover the nodes, one behind the other"),
-               ("subgraphs?", "[subgraph]", "what nodes run or not (prim.cond, prim.while_loop, prim.scan)")],
+               ("subgraphs?", "[subgraph]", "what nodes run or not (prim.cond, prim.while_loop, prim.scan), or are differentiated by (prim.custom_vjp)")],
     "loops": [("buffers", "[buffer]", "numbered from 0"),
               ("steps", "[loop_step]", "in order"),
               ("arena_bytes", "size", "length of the arena that temporaries lie in"),

@@ -30,6 +30,7 @@ constexpr bool is_complete() {
                           id == static_cast<std::size_t>(ops::OpId::prim_cond) ||
                           id == static_cast<std::size_t>(ops::OpId::prim_while_loop) ||
                           id == static_cast<std::size_t>(ops::OpId::prim_scan) ||
+                          id == static_cast<std::size_t>(ops::OpId::prim_custom_vjp) ||
                           id == static_cast<std::size_t>(ops::OpId::prim_item) ||
                           id == static_cast<std::size_t>(ops::OpId::prim_nonzero);
     if ((kTable.rows[id].function == nullptr) != left_out) return false;

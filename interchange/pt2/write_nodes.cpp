@@ -109,6 +109,7 @@ ControlCall control_call(const Node& node, std::size_t operands) {
     case ControlKind::loop:
       return {"while_loop", {results, operands - results}};
     case ControlKind::scan:
+    case ControlKind::vjp:  // settled before
       break;
   }
   const ScanParts parts = scan_parts(node).value_or(ScanParts{});

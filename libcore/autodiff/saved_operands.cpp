@@ -11,6 +11,7 @@
 #include "autodiff/vjp.h"
 #include "ir/argument_text.h"
 #include "ir/checkpoint.h"
+#include "ir/subgraphs.h"
 #include "ops/op.h"
 #include "ops/promotion.h"
 
@@ -135,10 +136,21 @@ SavedAs saved_as(const Row& row) {
   return row.when.ends_with("view") ? SavedAs::view : SavedAs::itself;
 }
 
+/// The same for a function whose backward the program wrote: what it saved itself.
+void for_each_saved_by_program(const Node& node, const std::function<void(const Kept&)>& found) {
+  const std::vector<ValueId> operands = *operands_of(node);
+  for (const Argument& place : find_argument(node, "saved")->as<Argument::Sequence>()->items) {
+    const auto at = static_cast<std::size_t>(*place.as<std::int64_t>());
+    const bool result = at < node.results.size();
+    found({result ? node.results[at] : operands[at], result, SavedAs::itself});
+  }
+}
+
 /// Calls `found` for all that torch keeps for a node.
 void for_each_saved(const Graph& graph, const Node& node,
                     const std::function<void(const Kept&)>& found) {
   if (node.results.empty() || !requires_grad(graph, node.results.front())) return;
+  if (is_custom_vjp(node)) return for_each_saved_by_program(node, found);
   const OpRows op = rows_of(node.op);
   for (const Row& row : op.rows) {
     const SavedAs as = saved_as(row);

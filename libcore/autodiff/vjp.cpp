@@ -89,6 +89,29 @@ std::vector<ValueId> Vjp::emit_as(std::string_view op, std::vector<NamedArgument
   return joint_.emit_as(op, std::move(args), std::move(types));
 }
 
+std::vector<ValueId> Vjp::emit_all(const Graph& graph, const std::vector<ValueId>& inputs) {
+  std::vector<ValueId> made(graph.values.size(), kNoValue), outputs;
+  std::ranges::copy(inputs, made.begin());
+  for (const Node& node : graph.nodes) {
+    std::vector<NamedArgument> args = node.args;
+    for (NamedArgument& argument : args) {
+      map_values(argument.value, [&](ValueId id) { return made[id]; });
+      const auto* name = argument.value.as<std::string>();
+      const Graph* run = name == nullptr || find_control_op(node.op) == nullptr
+                             ? nullptr
+                             : find_subgraph(graph.subgraphs, *name);
+      if (run != nullptr) argument.value = add_subgraph(*run);
+    }
+    std::vector<TensorType> types;
+    for (ValueId result : node.results) types.push_back(graph.values[result].type);
+    const std::vector<ValueId> results = emit_as(node.op, std::move(args), std::move(types));
+    if (failed()) return {};
+    for (std::size_t i = 0; i < results.size(); ++i) made[node.results[i]] = results[i];
+  }
+  for (ValueId output : graph.outputs) outputs.push_back(made[output]);
+  return outputs;
+}
+
 std::vector<ValueId> Vjp::emit_control(std::vector<NamedArgument> args,
                                        std::vector<TensorType> types) {
   return joint_.emit_as(node().op, std::move(args), std::move(types));

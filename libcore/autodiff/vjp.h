@@ -108,6 +108,8 @@ class Vjp : public passes::Decomposition {
   /// Adds a subgraph to the graph under its name, or one like it that no other has, which it
   /// returns.
   std::string add_subgraph(Graph made);
+  /// The nodes of a graph of level core on these inputs; its outputs.
+  std::vector<ValueId> emit_all(const Graph& graph, const std::vector<ValueId>& inputs);
   /// A node of an op that runs subgraphs, whose results are of these types.
   std::vector<ValueId> emit_control(std::vector<NamedArgument> args, std::vector<TensorType> types);
 

@@ -14,6 +14,7 @@ constexpr ControlOp kControlOps[] = {
     {"prim.cond", ControlKind::choice, "then otherwise", "operands"},
     {"prim.while_loop", ControlKind::loop, "condition body", "operands"},
     {"prim.scan", ControlKind::scan, "body", "operands"},
+    {"prim.custom_vjp", ControlKind::vjp, "backward", "operands"},
 };
 
 bool is_condition(const Guard& guard) {
@@ -112,6 +113,7 @@ class Checker {
     if (run.empty()) return broken("it names no subgraphs");
     if (op.kind == ControlKind::choice) return check_choice(node, *operands, run);
     if (op.kind == ControlKind::loop) return check_loop(node, *operands, run);
+    if (op.kind == ControlKind::vjp) return check_vjp(node, *operands, *run[0]);
     check_scan(node, *operands, *run[0]);
   }
 
@@ -144,6 +146,31 @@ class Checker {
     check_inputs(body, operands, *parts);
     check_outputs(body, node.results, *parts);
     check_carried(operands, node.results, parts->carried);
+  }
+
+  void check_vjp(const Node& node, const std::vector<ValueId>& operands, const Graph& backward) {
+    const std::size_t results = node.results.size(), given = backward.interface.outputs.size();
+    if (results + given > operands.size()) return broken("it gives more than it takes");
+    std::vector<ValueId> taken = node.results;
+    taken.insert(taken.end(), operands.begin(), operands.end());
+    check_inputs(backward, taken, {});
+    check_carried(operands, node.results, results);
+    check_saved(node, operands.size());
+    const std::vector<ValueId> wanted(
+        operands.begin() + static_cast<std::ptrdiff_t>(results),
+        operands.begin() + static_cast<std::ptrdiff_t>(results + given));
+    check_outputs(backward, wanted, {});
+  }
+
+  void check_saved(const Node& node, std::size_t operands) {
+    const Argument* saved = find_argument(node, "saved");
+    const auto* list = saved != nullptr ? saved->as<Argument::Sequence>() : nullptr;
+    const auto is_place = [&](const Argument& place) {
+      const auto* at = place.as<std::int64_t>();
+      return at != nullptr && *at >= 0 && static_cast<std::size_t>(*at) < operands;
+    };
+    if (list == nullptr || !std::ranges::all_of(list->items, is_place))
+      broken("what is saved are no operands");
   }
 
   /// What a turn hands on is what the next one takes.
@@ -206,6 +233,11 @@ class Checker {
 const ControlOp* find_control_op(std::string_view op) {
   const auto found = std::ranges::find(kControlOps, op, &ControlOp::op);
   return found == std::end(kControlOps) ? nullptr : found;
+}
+
+bool is_custom_vjp(const Node& node) {
+  const ControlOp* op = find_control_op(node.op);
+  return op != nullptr && op->kind == ControlKind::vjp;
 }
 
 std::vector<std::string_view> subgraph_arguments(const ControlOp& op) {

@@ -23,6 +23,9 @@ enum class ControlKind : std::uint8_t {
   loop,    ///< the second as long as the first gives true. The first operands, as many as there are
            ///< results, are those of the first turn; in the next turn they are what this one gave
   scan,    ///< once for each row of some operands, which stand behind those that turns hand on
+  vjp,     ///< never: backward of the node is what it computes. The results are the first operands;
+           ///< it takes what comes for those, then the operands, and gives the gradients of the
+           ///< operands behind the results'
 };
 
 /// An op that runs subgraphs.
@@ -34,6 +37,9 @@ struct ControlOp {
 };
 /// The row of the op, or null for one that runs none.
 const ControlOp* find_control_op(std::string_view op);
+
+/// True for a node whose results have a backward that the program wrote.
+bool is_custom_vjp(const Node& node);
 
 /// The arguments that name its subgraphs.
 std::vector<std::string_view> subgraph_arguments(const ControlOp& op);

@@ -143,6 +143,9 @@ class Interpreter {
       }
       case ControlKind::loop:
         return run_loop(*run[0], *run[1], std::move(operands), node.results.size());
+      case ControlKind::vjp:
+        operands.resize(node.results.size());
+        return operands;
       case ControlKind::scan:
         break;
     }

@@ -22,6 +22,10 @@ Result<Graph> tell_places(Graph graph);
 /// (lower_kept_ops). Nodes that `keeps_node` names (empty: none) stay whole for good.
 Result<Graph> lower_ops(Graph graph, KeepsWhole keeps, KeepsNode keeps_node);
 
+/// Puts copies of the operands of prim.custom_vjp for its results, where nobody asks for
+/// derivatives any more. Leaves: no such node, and none of its subgraphs.
+Result<Graph> settle_custom_vjps(Graph graph);
+
 /// Takes apart what lower_ops left whole. Needs: functionalise. Leaves: prims and opaque ops.
 Result<Graph> lower_kept_ops(Graph graph);
 

@@ -76,6 +76,10 @@ constexpr Row kPasses[] = {
      differentiate,
      When::of_whole,
      Level::core},
+    {{"settle-custom-vjps", "drop the backward that the program wrote for what it computes"},
+     settle_custom_vjps,
+     When::always,
+     Level::core},
     {{"lower-ops-again", "take apart the ops whose derivatives have rules of their own"},
      lower_kept_ops,
      When::differentiating,
@@ -210,7 +214,7 @@ Result<Graph> decompose(Graph graph, const DecomposeOptions& options, PassTrace&
   // Derivatives of what runs subgraphs are made of these as they are when the graph's are made.
   const std::span<const Row> all = kPasses;
   const auto name = [](const Row& row) { return row.facts.name; };
-  const auto made = std::ranges::find(all, "differentiate", name) + 1 - all.begin();
+  const auto made = std::ranges::find(all, "settle-custom-vjps", name) + 1 - all.begin();
   const auto first = static_cast<std::size_t>(options.differentiation != nullptr ? made : 0);
   PassesInOrder passes(options, trace);
   if (auto done = passes.run(graph, all.first(first)); !done) return tl::unexpected(done.error());

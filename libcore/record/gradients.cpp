@@ -55,14 +55,16 @@ std::vector<PyRef> nodes_before(PyObject* node) {
 /// True for a node that kept tensors for backward and has let go of them: asked for one, it raises.
 bool has_let_go(PyObject* node) {
   constexpr std::string_view kSaved = "_saved_";
+  const auto is_gone = [&](const char* name) {
+    const PyRef saved = PyRef::steal(PyObject_GetAttrString(node, name));
+    const bool gone = !saved && PyErr_ExceptionMatches(PyExc_RuntimeError) != 0;
+    PyErr_Clear();
+    return gone;
+  };
+  if (runs_python(node)) return is_gone("saved_tensors");
   const PyGetSetDef* fields = Py_TYPE(node)->tp_getset;
   for (; fields != nullptr && fields->name != nullptr; ++fields) {
-    if (!std::string_view(fields->name).starts_with(kSaved)) continue;
-    const PyRef saved = PyRef::steal(PyObject_GetAttrString(node, fields->name));
-    if (saved) continue;
-    const bool gone = PyErr_ExceptionMatches(PyExc_RuntimeError) != 0;
-    PyErr_Clear();
-    if (gone) return true;
+    if (std::string_view(fields->name).starts_with(kSaved) && is_gone(fields->name)) return true;
   }
   return false;
 }
@@ -79,7 +81,7 @@ RecordedOps recorded_ops(PyObject* tensor) {
   for (std::size_t i = 0; i < ops.nodes.size(); ++i) {
     PyObject* node = ops.nodes[i].get();
     if (PyRef leaf = attribute_of(node, "variable")) ops.leaves.push_back(std::move(leaf));
-    ops.is_torchs = ops.is_torchs && !runs_python(node);
+    if (runs_python(node)) ops.functions.push_back(PyRef::borrow(node));
     for (PyRef& before : nodes_before(node)) {
       if (seen.insert(before.get()).second) ops.nodes.push_back(std::move(before));
     }
@@ -126,6 +128,16 @@ void Gradients::set(Operand tensor, Operand value) {
 void Gradients::go_through(const std::vector<PyRef>& nodes, RaisePlace place) {
   if (!went_backward()) first_ = place;
   for (const PyRef& node : nodes) nodes_.try_emplace(node.get(), PyRef::borrow(node.get()));
+}
+
+void Gradients::follow(PyRef function) {
+  PyObject* node = function.get();
+  functions_.try_emplace(node, std::move(function));
+}
+
+bool Gradients::follows_all(const std::vector<PyRef>& functions) const {
+  return std::ranges::all_of(functions,
+                             [&](const PyRef& node) { return functions_.contains(node.get()); });
 }
 
 bool Gradients::may_go_back_over(std::size_t nodes) {

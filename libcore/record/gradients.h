@@ -41,6 +41,9 @@ class Gradients {
   void go_through(const std::vector<python::PyRef>& nodes, RaisePlace place);
   bool went_backward() const { return !nodes_.empty(); }
   RaisePlace first_backward() const { return first_; }
+  /// The backward of this node of torch's, which the program wrote, is in the graph.
+  void follow(python::PyRef function);
+  bool follows_all(const std::vector<python::PyRef>& functions) const;
   /// Whether gradients may be computed within the graph once more, going back over so many nodes
   /// of torch's, those of earlier gradients among them: what they all come to stays within what is
   /// compiled in reasonable time. Rows of a Jacobian are a call each.
@@ -62,16 +65,16 @@ class Gradients {
   /// By the tensor, which the graph's inputs keep, or the leaves here.
   std::unordered_map<PyObject*, Set> set_;
   std::unordered_map<PyObject*, MadeLeaf> leaves_;
-  std::unordered_map<PyObject*, python::PyRef> nodes_;
+  std::unordered_map<PyObject*, python::PyRef> nodes_, functions_;
   RaisePlace first_;
   std::size_t computed_ = 0;  ///< nodes that gradients so far went back over
 };
 
 /// What torch recorded of the ops that led to a tensor.
 struct RecordedOps {
-  std::vector<python::PyRef> nodes;   ///< each once
-  std::vector<python::PyRef> leaves;  ///< tensors in whose `.grad` gradients come to stand
-  bool is_torchs = true;              ///< none of the nodes is somebody's own code
+  std::vector<python::PyRef> nodes;      ///< each once
+  std::vector<python::PyRef> leaves;     ///< tensors in whose `.grad` gradients come to stand
+  std::vector<python::PyRef> functions;  ///< those of the nodes that are somebody's own code
 };
 RecordedOps recorded_ops(PyObject* tensor);
 /// The name of the class of `tensor.grad_fn`; empty for a leaf, and for a view: torch makes a

@@ -392,13 +392,21 @@ std::optional<bool> call_in_place_of(Walk& walk, FrameShadow& f, Operand origina
                                      std::vector<std::pair<PyObject*, Operand>> keywords,
                                      int pops) {
   const int at = callable_position(*f.frame, *f.instruction);
-  if (at < 0 || f.frame->stack()[at] != original.object || function == nullptr) return std::nullopt;
+  if (at < 0 || function == nullptr) return std::nullopt;
+  PyObject* called = f.frame->stack()[at];
+  const bool bound =
+      PyMethod_Check(called) != 0 && PyMethod_GET_FUNCTION(called) == original.object;
+  if (called != original.object && !bound) return std::nullopt;
+  PyRef other = bound ? PyRef::steal(PyMethod_New(function, PyMethod_GET_SELF(called)))
+                      : PyRef::borrow(function);
+  if (!other) PyErr_Clear();
+  if (!other) return std::nullopt;
   if (!call_function(walk, f, {Shadow::constant(), function}, std::move(positional),
                      std::move(keywords), pops)) {
     return false;
   }
   PyRef before = PyRef::steal(f.frame->stack()[at]);
-  f.frame->stack()[at] = PyRef::borrow(function).release();
+  f.frame->stack()[at] = other.release();
   return true;
 }
 

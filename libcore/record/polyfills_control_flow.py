@@ -249,6 +249,80 @@ def load_scan():
     torch_associative_scan = sys.modules["torch._higher_order_ops.associative_scan"].associative_scan
 
 
+# -- functions of autograd with a backward of the program's own
+
+
+def function_context(result, backward):
+    """What forward kept for backward: the node in torch's graph of gradients."""
+    import torch
+    results = result if type(result) is tuple else (result,)
+    return next(tensor.grad_fn for tensor in results if isinstance(tensor, torch.Tensor) and tensor.requires_grad)
+
+
+def function_tangents(results):
+    """Tensors that stand for what comes for the results of which gradients are asked."""
+    import torch
+    return [torch.ones(tensor.shape, dtype=tensor.dtype, device=tensor.device)
+            for tensor in results if isinstance(tensor, torch.Tensor) and tensor.requires_grad]
+
+
+def given_tangents(results, tangents):
+    """What torch hands to backward: zeros for tensors without gradients."""
+    import torch
+    given, at = [], 0
+    for tensor in results:
+        if not isinstance(tensor, torch.Tensor):
+            given.append(None)
+        elif tensor.requires_grad:
+            given.append(tangents[at])
+            at += 1
+        else:
+            given.append(torch.zeros_like(tensor))
+    return given
+
+
+def as_gradient_of(tensor, gradient):
+    """As torch's engine takes it, in memory of its own."""
+    if gradient.dim() > tensor.dim():
+        gradient = gradient.sum([*range(gradient.dim() - tensor.dim())])
+    ones = [dim for dim in range(tensor.dim()) if tensor.shape[dim] == 1 and gradient.shape[dim] != 1]
+    if ones:
+        gradient = gradient.sum(ones, keepdim=True)
+    if gradient.shape != tensor.shape:
+        raise Abandoned
+    return gradient.clone() if gradient.dtype == tensor.dtype else gradient.to(tensor.dtype)
+
+
+def join_function(result, tangents, tensors, gradients):
+    return (*result,) if type(result) is tuple else result
+
+
+def apply_function(cls, *args):
+    """Forward is followed as it runs; backward runs once, on tensors that stand for what comes for the results."""
+    import torch
+    result = torch.autograd.Function.apply.__func__(cls, *args)
+    results = result if type(result) is tuple else (result,)
+    if not wants_gradients(results):
+        return result
+    try:
+        function = torch.autograd.Function
+        backward = cls.backward if cls.vjp is function.vjp else cls.vjp
+        context, tangents = function_context(result, backward), function_tangents(results)
+        with torch.no_grad():
+            begin_subgraph("prim.custom_vjp")
+            tensors, gradients = [], []
+            given = backward(context, *given_tangents(results, tangents))
+            given = given if type(given) is tuple else (given,)
+            for i in range(len(args)):
+                if isinstance(args[i], torch.Tensor) and args[i].requires_grad and given[i] is not None:
+                    tensors.append(args[i])
+                    gradients.append(as_gradient_of(args[i], given[i]))
+            return join_function(result, tangents, tensors, end_subgraph(gradients))
+    except (Exception, Abandoned):
+        left_to_torch()
+    return result
+
+
 # -- activation checkpoints
 
 

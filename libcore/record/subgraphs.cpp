@@ -22,6 +22,7 @@ const OpenSubgraphs::Operator& OpenSubgraphs::operator_of(std::string_view op) {
        "a function",
        {"while_loop_cond_graph", "while_loop_body_graph"}},
       {"prim.scan", "torch's scan", "a function", {"combine_graph"}},
+      {"prim.custom_vjp", "torch.autograd.Function.apply", "backward", {"backward_graph"}},
   };
   return *std::ranges::find(rows, op, &Operator::op);
 }
@@ -92,6 +93,7 @@ std::string OpenSubgraphs::obstacle(const Recorder& recorder) const {
   for (ValueId id : boundary) {
     const Value& value = recorder.value(id);
     if (value.is_scalar) return part + " takes a size";
+    if (find_control_op(op->op)->kind == ControlKind::vjp) continue;
     if (value.type.device != "cpu") return part + " works on device " + value.type.device;
     if (is_complex(value.type.dtype)) return part + " works on complex numbers";
   }

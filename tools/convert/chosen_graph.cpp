@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "passes/core_passes.h"
 #include "tools/convert/pt2_files.h"
 
 namespace penstock::tools {
@@ -37,7 +38,11 @@ Result<ChosenGraph> choose_graph(Stage& stage, const std::string& id, store::Sto
   for (formats::GraphDocument& each : *graphs) {
     if (!id.empty() && to_string(formats::interface_of(each).id) != id) continue;
     auto* graph = std::get_if<Graph>(&each.graph);
-    if (graph != nullptr) return ChosenGraph{std::move(*graph), std::move(each.meta)};
+    if (graph != nullptr) {
+      auto settled = passes::settle_custom_vjps(std::move(*graph));
+      if (!settled) return tl::unexpected(std::move(settled.error()));
+      return ChosenGraph{std::move(*settled), std::move(each.meta)};
+    }
     return failure(
         Code::PS0204,
         fmt::format("the graph is of level {}: levels torch and core have a form in other "

@@ -9,6 +9,7 @@
 #include "formats/safetensors.h"
 #include "interchange/pt2/read.h"
 #include "interchange/pt2/write.h"
+#include "passes/core_passes.h"
 #include "tools/common/transform.h"
 #include "tools/export/write_export.h"
 
@@ -115,7 +116,9 @@ Result<void> convert_to_pt2(Stage& stage, const Pt2Options& options) {
   }
   if (auto right = formats::expect_level(graphs.front(), Level::torch); !right) return right;
   auto timer = stage.phase("write");
-  return pt2::write_pt2(output, std::get<Graph>(graphs.front().graph), *store);
+  auto settled = passes::settle_custom_vjps(std::move(std::get<Graph>(graphs.front().graph)));
+  if (!settled) return tl::unexpected(std::move(settled.error()));
+  return pt2::write_pt2(output, *settled, *store);
 }
 
 }  // namespace penstock::tools

@@ -164,4 +164,10 @@ void repeated(Rule& rule) {
     write_while(rule);
 }
 
+void passed_on(Rule& rule) {
+  const std::vector<Name> operands = operand_names(rule);
+  for (std::size_t i = 0; i < rule.node().results.size(); ++i)
+    rule.give(rule.emit("Identity", {operands[i]}), i);
+}
+
 }  // namespace penstock::onnx

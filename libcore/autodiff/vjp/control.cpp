@@ -8,6 +8,8 @@
 // scan hands on, and sums of the gradients of what all turns take alike; it takes rows, tangents of
 // rows, and what each turn was handed, which the scan gives as rows for it (keep_carried). Where a
 // turn hands on numbers without gradients, nothing goes back over them.
+//
+// What the program wrote as backward (torch.autograd.Function) is part of the graph's own.
 
 #include <algorithm>
 #include <string>
@@ -192,6 +194,22 @@ class ScanGradients {
 
 void scanned_rows(Vjp& vjp) {
   ScanGradients(vjp).run();
+}
+
+void given_backward(Vjp& vjp) {
+  const std::vector<ValueId> operands = *operands_of(vjp.node());
+  const std::size_t results = vjp.node().results.size();
+  const Graph backward = vjp.subgraph("backward");
+  std::vector<ValueId> taken;
+  for (std::size_t i = 0; i < results; ++i) taken.push_back(vjp.tangent(i));
+  // What forward saved of its results are the tensors that the program got.
+  for (std::size_t i = 0; i < operands.size(); ++i)
+    taken.push_back(i < results ? vjp.output(i) : operands[i]);
+  const std::vector<ValueId> gradients = vjp.emit_all(backward, taken);
+  for (std::size_t i = 0; i < gradients.size(); ++i) {
+    const ValueId of = operands[results + i];
+    if (vjp.needs(of)) vjp.give(of, gradients[i]);
+  }
 }
 
 }  // namespace penstock::autodiff

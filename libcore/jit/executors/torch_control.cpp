@@ -3,6 +3,8 @@
 #include <algorithm>
 
 #include "jit/executors/torch_run.h"
+#include "torch/gradient_node.h"
+#include "torch/state.h"
 
 namespace penstock::jit {
 
@@ -36,6 +38,8 @@ Result<std::vector<PyRef>> TorchControl::run(const Node& node, std::span<const P
     }
     case ControlKind::loop:
       return run_loop(*subgraphs[0], *subgraphs[1], std::move(operands), node.results.size());
+    case ControlKind::vjp:
+      return run_custom(*subgraphs[0], operands, node.results.size());
     case ControlKind::scan:
       break;
   }
@@ -119,6 +123,84 @@ Result<std::vector<PyRef>> TorchControl::run_scan(const Graph& body, Tensors ope
     operands.push_back(std::move(*stacked));
   }
   return operands;
+}
+
+namespace {
+
+/// Backward that the program wrote, by torch's own ops: they are differentiated again where the
+/// engine asks for that.
+class CustomBackward : public torch::GradientNode {
+ public:
+  CustomBackward(const Graph& outer, const Graph& subgraph, const std::int64_t* symbols,
+                 const torch::TensorBridge& bridge)
+      : subgraph_(subgraph),
+        symbols_(symbols, symbols + outer.interface.symbols.size()),
+        bridge_(bridge) {}
+
+  /// `positions`: by input of the node, its place among the subgraph's outputs.
+  std::vector<std::size_t> positions;
+
+  bool backward(std::span<PyObject* const> kept, std::span<PyObject* const> tangents, bool,
+                std::vector<PyRef>& gradients) override {
+    std::vector<PyRef> values(subgraph_.values.size());
+    for (std::size_t i = 0; i < kept.size(); ++i)
+      values[tangents.size() + i] = PyRef::borrow(kept[i]);
+    for (std::size_t i = 0; i < tangents.size(); ++i) {
+      values[i] = PyRef::borrow(tangents[i]);
+      if (tangents[i] != nullptr) continue;
+      auto zeros = ops_.call(
+          "aten.zeros_like.default", {{"self", Argument::Value{static_cast<ValueId>(i)}}},
+          [&](ValueId id) { return values[tangents.size() + id]; },
+          [](std::string_view) { return std::optional<std::int64_t>(); });
+      if (!zeros) return failed(zeros.error());
+      values[i] = std::move(zeros->front());
+    }
+    if (auto done = run_by_torch(subgraph_, symbols_.data(), ops_, bridge_, values); !done)
+      return failed(done.error());
+    for (std::size_t position : positions) gradients.push_back(values[subgraph_.outputs[position]]);
+    return true;
+  }
+
+ private:
+  static bool failed(const Diagnostic& error) {
+    PyErr_SetString(PyExc_RuntimeError, error.message.c_str());
+    return false;
+  }
+
+  const Graph subgraph_;
+  const std::vector<std::int64_t> symbols_;
+  const torch::TensorBridge& bridge_;
+  torch::TorchOps ops_;
+};
+
+}  // namespace
+
+Result<std::vector<PyRef>> TorchControl::run_custom(const Graph& backward, const Tensors& operands,
+                                                    std::size_t count) {
+  Tensors results;
+  for (std::size_t i = 0; i < count; ++i) {
+    auto result = call("aten.detach.default", {{"self", Argument::Value{0}}}, {operands[i]});
+    if (!result) return tl::unexpected(std::move(result.error()));
+    results.push_back(std::move(*result));
+  }
+  auto node = std::make_unique<CustomBackward>(graph_, backward, symbols_, bridge_);
+  std::vector<PyObject*> inputs, outputs, kept;
+  for (std::size_t i = 0; i < backward.outputs.size(); ++i) {
+    PyObject* input = operands[count + i].get();
+    if (!bridge_.requires_grad(input)) continue;
+    inputs.push_back(input);
+    node->positions.push_back(i);
+  }
+  if (inputs.empty() || !torch::grad_enabled()) return results;
+  for (const PyRef& result : results) outputs.push_back(result.get());
+  for (std::size_t i = 0; i < operands.size(); ++i)
+    kept.push_back((i < count ? results : operands)[i].get());
+  const auto* nodes = torch::GradientNodeClass::find({});
+  if (nodes == nullptr || !nodes->attach({inputs, outputs, kept}, std::move(node))) {
+    PyErr_Clear();
+    return failure(Code::PS0505, "no node of torch's graph of gradients could be made");
+  }
+  return results;
 }
 
 }  // namespace penstock::jit

@@ -25,6 +25,8 @@ class TorchControl {
   Result<Tensors> run_loop(const Graph& condition, const Graph& body, Tensors operands,
                            std::size_t carried);
   Result<Tensors> run_scan(const Graph& body, Tensors operands, const ScanParts& parts);
+  /// The first `count` operands, as tensors whose gradients `backward` gives.
+  Result<Tensors> run_custom(const Graph& backward, const Tensors& operands, std::size_t count);
   Result<python::PyRef> call(const std::string& op, const std::vector<NamedArgument>& arguments,
                              const Tensors& tensors);
 

@@ -68,6 +68,7 @@ void prim_bernoulli(Evaluation&) {}
 void prim_cond(Evaluation&) {}
 void prim_while_loop(Evaluation&) {}
 void prim_scan(Evaluation&) {}
+void prim_custom_vjp(Evaluation&) {}
 
 void prim_item(Evaluation& e) {
   Array element = e.array("self");

@@ -1,7 +1,7 @@
-// torch.autograd.Function where no gradient is asked for: its C code calls forward (and
-// setup_context) without gradient mode, and what they put into the context is nobody's behind the
-// call. The calls are followed as those of any other function, the context as any object that is
-// made here.
+// torch.autograd.Function: its C code calls forward (and setup_context) without gradient mode. The
+// calls are followed as those of any other function, the context as any object that is made here.
+// Where gradients are asked for, that is what a function of Python does that stands for apply()
+// (custom_vjp.cpp); else what is put into the context is nobody's behind the call.
 
 #include <algorithm>
 #include <cstring>
@@ -11,6 +11,7 @@
 #include "record/objects/call.h"
 #include "record/objects/torch_call.h"
 #include "record/objects/torch_tensor.h"
+#include "record/polyfills.h"
 #include "record/walk.h"
 #include "torch/state.h"
 
@@ -81,12 +82,14 @@ bool apply_function(Walk& walk, FrameShadow& f, Operand type, const std::vector<
     return walk.verdict.broke(Code::PS0306, std::string("torch.autograd.Function.apply ") + why);
   };
   walk.context.guard_grad_mode();
+  const bool stood_for = f.caller != nullptr && is_polyfill(f.caller->frame->globals());
   for (Operand operand : arguments) {
     if (!walk.is_tensor(operand.object)) continue;
     if (!consume_tensor_type(walk, operand)) return false;
     torch::TensorView view;
     if (!walk.recorder.bridge().read(operand.object, view)) PyErr_Clear();
-    if (view.requires_grad && torch::grad_enabled()) return refuse("is asked for gradients");
+    if (view.requires_grad && torch::grad_enabled() && !stood_for)
+      return refuse("is asked for gradients");
   }
   PyRef forward = PyRef::steal(PyObject_GetAttrString(type.object, "forward"));
   PyRef setup = PyRef::steal(PyObject_GetAttrString(type.object, "setup_context"));

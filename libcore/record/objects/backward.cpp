@@ -15,6 +15,7 @@
 #include <algorithm>
 #include <unordered_map>
 
+#include "ir/subgraphs.h"
 #include "ops/gradient.h"
 #include "python/literal.h"
 #include "record/objects/control_flow.h"
@@ -53,7 +54,10 @@ std::string obstacle_to_backward(const Walk& walk) {
   if (!walk.context.runs() || walk.context.for_backend()) return "the graph is asked for as it is";
   if (walk.recorder.guards().refuses_gradients()) return "they could not be compiled in one graph";
   if (walk.context.autocast()) return "ops are autocast";
-  if (walk.recorder.subgraphs.any() || !graph.subgraphs.empty())
+  const auto flows = [](const Node& node) {
+    return find_control_op(node.op) != nullptr && !is_custom_vjp(node);
+  };
+  if (walk.recorder.subgraphs.any() || std::ranges::any_of(graph.nodes, flows))
     return "the graph has control flow";
   if (walk.recorder.checkpoints.any() ||
       std::ranges::any_of(graph.calls, [](const Call& call) { return call.checkpoint >= 0; }))
@@ -251,7 +255,8 @@ std::optional<bool> model_backward(Walk& walk, FrameShadow& f, Operand function,
   if (std::string why = obstacle_to_backward(walk); !why.empty()) return refuse(why);
   if (!asks_for_all_once(walk, positional, keywords)) return refuse();
   const RecordedOps recorded = recorded_ops(positional[0].object);
-  if (recorded.leaves.empty() || !recorded.is_torchs || comes_from_outside(walk))
+  if (recorded.leaves.empty() || !walk.gradients.follows_all(recorded.functions) ||
+      comes_from_outside(walk))
     return refuse("not all that leads to the tensor is in the graph");
   walk.context.guard_grad_mode();
   auto leaves = std::make_shared<std::vector<Leaf>>();

@@ -13,6 +13,20 @@ namespace penstock::record {
 using python::PyRef;
 using python::text_of;
 
+namespace {
+
+/// What forward gave to save_for_backward, in a new tuple.
+bool load_saved_tensors(Walk& walk, FrameShadow& f, Operand context, const AttributeUse& use) {
+  const ObjectShadow* known = walk.objects.find(context.object);
+  f.finish = [saved = known == nullptr ? std::vector<Shadow>() : known->items, use](
+                 Walk& walk, FrameShadow& f) {
+    place_attribute(f, use, walk.objects.fresh(f.loaded(use.method), saved));
+  };
+  return true;
+}
+
+}  // namespace
+
 bool load_c_member(Walk& walk, FrameShadow& f, Operand self, PyObject* descriptor, PyObject* name,
                    const AttributeUse& use) {
   const SourceId source = self.shadow.source();
@@ -43,6 +57,9 @@ bool load_c_member(Walk& walk, FrameShadow& f, Operand self, PyObject* descripto
   // A tuple of what the arguments' types say.
   if (text == "needs_input_grad" && is_context_field(descriptor))
     return push_attribute(walk, f, Shadow::constant(), use);
+  if (text == "saved_tensors" && is_context_field(descriptor) &&
+      self.shadow.is(Shadow::Kind::fresh))
+    return load_saved_tensors(walk, f, self, use);
   if (PySlice_Check(self.object) && self.shadow.is(Shadow::Kind::fresh)) {
     const std::size_t part = text == "start" ? 0 : text == "stop" ? 1 : 2;
     return push_attribute(walk, f, walk.objects.object(self.shadow.index).items[part], use);

@@ -35,6 +35,20 @@ std::optional<bool> model_join_while_loop(Walk& walk, FrameShadow& frame, Operan
 std::optional<bool> model_join_scan(Walk& walk, FrameShadow& frame, Operand function,
                                     const std::vector<Operand>& positional,
                                     const Keywords& keywords, int pops);
+// torch.autograd.Function.apply, and what the Python code that stands for it calls
+// (custom_vjp.cpp).
+std::optional<bool> model_apply(Walk& walk, FrameShadow& frame, Operand function,
+                                const std::vector<Operand>& positional, const Keywords& keywords,
+                                int pops);
+std::optional<bool> model_function_context(Walk& walk, FrameShadow& frame, Operand function,
+                                           const std::vector<Operand>& positional,
+                                           const Keywords& keywords, int pops);
+std::optional<bool> model_function_tangents(Walk& walk, FrameShadow& frame, Operand function,
+                                            const std::vector<Operand>& positional,
+                                            const Keywords& keywords, int pops);
+std::optional<bool> model_join_function(Walk& walk, FrameShadow& frame, Operand function,
+                                        const std::vector<Operand>& positional,
+                                        const Keywords& keywords, int pops);
 /// Whether the op may be in what control flow runs, which is recorded once however often it runs;
 /// else the walk broke.
 bool may_be_in_subgraph(Walk& walk, const std::vector<PlannedNode>& nodes);

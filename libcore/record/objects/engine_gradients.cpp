@@ -67,13 +67,14 @@ std::optional<Asked> asked(Walk& walk, const std::vector<Operand>& positional) {
   return found.of.size() == found.tangents.size() ? std::optional(std::move(found)) : std::nullopt;
 }
 
-/// torch's nodes behind the tensors.
+/// torch's nodes behind the tensors; none where there are none behind one of them.
 RecordedOps recorded_behind(PyObject* tuple) {
   RecordedOps all;
   for (PyObject* tensor : tensors_of(tuple)) {
     RecordedOps one = recorded_ops(tensor);
-    all.is_torchs = all.is_torchs && one.is_torchs && !one.nodes.empty();
+    if (one.nodes.empty()) return {};
     std::ranges::move(one.nodes, std::back_inserter(all.nodes));
+    std::ranges::move(one.functions, std::back_inserter(all.functions));
   }
   return all;
 }
@@ -170,7 +171,8 @@ std::optional<bool> model_engine_gradients(
   auto what = asked(walk, positional);
   if (!what) return refuse("of or for what is no tensor of floating point numbers on the CPU");
   const RecordedOps recorded = recorded_behind(positional[outputs].object);
-  if (!recorded.is_torchs || comes_from_outside(walk))
+  if (recorded.nodes.empty() || !walk.gradients.follows_all(recorded.functions) ||
+      comes_from_outside(walk))
     return refuse("not all that leads to the tensor is in the graph");
   for (std::size_t i = 0; i < what->with.size(); ++i) {
     if (!is_askable(walk, what->with_objects[i], what->with[i]))

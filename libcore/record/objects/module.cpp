@@ -181,22 +181,6 @@ std::optional<bool> model_check(Walk& walk, FrameShadow& f, Operand function,
 
 namespace {
 
-/// A segment ends before a call of torch.autograd.Function.apply that is asked for gradients.
-std::optional<bool> apply_without_gradients(Walk& walk, FrameShadow&, Operand,
-                                            const std::vector<Operand>& positional,
-                                            const std::vector<std::pair<PyObject*, Operand>>&,
-                                            int) {
-  for (Operand operand : positional) {
-    torch::TensorView view;
-    if (!torch::grad_enabled() || !walk.is_tensor(operand.object)) continue;
-    if (!walk.recorder.bridge().read(operand.object, view)) PyErr_Clear();
-    if (view.requires_grad)
-      return walk.verdict.broke(Code::PS0306,
-                                "torch.autograd.Function.apply is asked for gradients");
-  }
-  return std::nullopt;
-}
-
 /// The loop of an optimizer over its parameters: op by op where they are few. Of many each op costs
 /// little beside what it reads and writes, and a graph of all of them takes long to compile:
 /// torch's kernel does them at once (capture/optimizer_step.h).
@@ -243,7 +227,10 @@ CodeModel find_code_model(std::string_view name) {
   if (name == "signature") return model_signature;
   if (name == "copy") return model_copy;
   if (name == "update_wrapper") return model_update_wrapper;
-  if (name == "apply_without_gradients") return apply_without_gradients;
+  if (name == "apply") return model_apply;
+  if (name == "function_context") return model_function_context;
+  if (name == "function_tangents") return model_function_tangents;
+  if (name == "join_function") return model_join_function;
   if (name == "bind_defaults") return model_bind_defaults;
   if (name == "check") return model_check;
   if (name == "checkpoint") return model_checkpoint;

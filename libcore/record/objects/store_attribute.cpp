@@ -97,6 +97,11 @@ bool store_generic_attribute(Walk& walk, FrameShadow& f, Operand self, PyObject*
                      text_of(name), {}, value);
   }
   walk.objects.dict_store(dict, name, deletes ? Shadow::null() : value.shadow);
+  if (of_context && text_of(name) == "to_save" && PyTuple_CheckExact(value.object)) {
+    // torch lets go of the tuple; saved_tensors gives what is in it.
+    const std::vector<Shadow> saved = walk.objects.items(value);
+    walk.objects.object(self.shadow.index).items = saved;
+  }
   place_nothing(f, pops, call);
   return true;
 }

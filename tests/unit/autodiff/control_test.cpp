@@ -5,10 +5,12 @@
 #include <cmath>
 
 #include "autodiff/differentiate.h"
+#include "custom_vjp_graph.h"
 #include "cut/cut.h"
 #include "loop_graph.h"
 #include "ops/contract.h"
 #include "ops/interpreter.h"
+#include "passes/core_passes.h"
 
 using namespace penstock;
 
@@ -148,4 +150,30 @@ TEST_CASE("loops whose turns are not counted have no derivative here") {
   const auto joint = autodiff::differentiate(std::move(graph));
   REQUIRE_FALSE(joint.has_value());
   CHECK(joint.error().code == Code::PS0606);
+}
+
+TEST_CASE("backward that the program wrote is part of the graph's") {
+  const Graph joint = joint_of(custom_vjp_graph(), {0});
+  const Numbers x{0.2, 0.9, -0.3, 2.6}, tangent{1, 2, 3, 4};
+  Numbers floors, gradients;
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    floors.push_back(3 * std::floor(x[i] * 2));
+    gradients.push_back(2 * (3 * tangent[i] * x[i] + std::floor(x[i] * 2)));
+  }
+  const auto outputs = run(joint, {x, tangent});
+  check_near(outputs[0], floors);
+  check_near(outputs[1], gradients);
+  auto settled = passes::settle_custom_vjps(joint);
+  REQUIRE(settled.has_value());
+  CHECK(settled->subgraphs.empty());
+  CHECK(std::ranges::none_of(settled->nodes, is_custom_vjp));
+  check_near(run(*settled, {x, tangent})[1], gradients);
+  check_parts(*settled, {x, tangent});
+}
+
+TEST_CASE("what no gradient is asked of has no backward") {
+  auto settled = passes::settle_custom_vjps(custom_vjp_graph());
+  REQUIRE(settled.has_value());
+  CHECK(settled->subgraphs.empty());
+  check_near(run(*settled, {{0.2, 0.9, -0.3, 2.6}})[0], {0, 3, -3, 15});
 }

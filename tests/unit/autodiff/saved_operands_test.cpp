@@ -2,6 +2,7 @@
 
 #include <doctest/doctest.h>
 
+#include "custom_vjp_graph.h"
 #include "gradient_graph.h"
 #include "ir/checkpoint.h"
 #include "passes/rewrite.h"
@@ -152,4 +153,15 @@ TEST_CASE("what is kept depends on what an argument is, left out too, and on wha
   CHECK(saved({{"n", Argument()}}, DType::float64));
   CHECK_FALSE(saved({{"n", std::int64_t{2}}}, DType::float64));
   CHECK_FALSE(saved({}, DType::complex128));
+}
+
+TEST_CASE("what a function of the program's saved is kept as it asks") {
+  Graph graph = custom_vjp_graph();
+  for (Value& value : graph.values) value.type.requires_grad = true;
+  graph.outputs[0] = graph.nodes[2].results[0];
+  CHECK(inputs_saved_by_torch(graph) == std::vector{SavedAs::itself});
+  CHECK(outputs_saved_by_torch(graph) == std::vector<bool>{true});
+  set_argument(graph.nodes[2], "saved",
+               Argument::Sequence{Argument::Sequence::Kind::list, {std::int64_t{1}}});
+  CHECK(outputs_saved_by_torch(graph) == std::vector<bool>{false});
 }

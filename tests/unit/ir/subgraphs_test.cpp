@@ -1,5 +1,6 @@
 #include <doctest/doctest.h>
 
+#include "../custom_vjp_graph.h"
 #include "../loop_graph.h"
 #include "ir/control_steps.h"
 
@@ -210,4 +211,25 @@ TEST_CASE("a loop asks before each turn") {
   };
   CHECK(run(0) == "014");
   CHECK(run(2) == "01233123314");
+}
+
+TEST_CASE("a backward that the program wrote takes and gives what it should") {
+  const Graph good = custom_vjp_graph();
+  REQUIRE(verify_structure(good).has_value());
+  const auto list = [](std::vector<Argument> items) {
+    return Argument(Argument::Sequence{Argument::Sequence::Kind::list, std::move(items)});
+  };
+  Graph graph = good;
+  set_argument(graph.nodes[2], "saved", list({std::int64_t{3}}));
+  CHECK(broken(graph, "no operands"));
+  graph = good;
+  set_argument(graph.nodes[2], "saved", true);
+  CHECK(broken(graph, "no operands"));
+  graph = good;
+  set_argument(graph.nodes[2], "operands", list({Argument::Value{2}}));
+  CHECK(broken(graph, "more than it takes"));
+  graph = good;
+  graph.subgraphs[0].interface.inputs[0].type.dtype = DType::float64;
+  graph.subgraphs[0].values[0].type.dtype = DType::float64;
+  CHECK(broken(graph, "input"));
 }
