@@ -133,7 +133,9 @@ Graph OpenSubgraphs::subgraph(Recorder& recorder, const Part& part,
     value.type.requires_grad = false;
   };
   for (ValueId id : operands) {
+    const bool again = number.contains(id);
     add(id);
+    if (again) made.values.back().name += "_as_operand_" + std::to_string(made.values.size() - 1);
     const InputKind kind = recorder.is_input(id) ? recorder.input_of(id).kind : InputKind::user;
     made.interface.inputs.push_back(
         {kind, made.values.back().name, kNoSource, made.values.back().type, {}});

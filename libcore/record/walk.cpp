@@ -174,6 +174,14 @@ bool is_shared(const FrameShadow& f) {
   return is;
 }
 
+/// Of a call with one, whether a parameter takes it or `*args` does.
+PyObject* first_argument(const Frame& frame) {
+  const PyCodeObject* code = frame.code();
+  if (code->co_argcount > 0 || (code->co_flags & CO_VARARGS) == 0) return frame.local(0);
+  PyObject* all = frame.local(code->co_kwonlyargcount);
+  return PyTuple_Check(all) && PyTuple_GET_SIZE(all) > 0 ? PyTuple_GET_ITEM(all, 0) : nullptr;
+}
+
 }  // namespace
 
 FrameShadow& Walk::enter(Frame& frame) {
@@ -198,7 +206,7 @@ FrameShadow& Walk::enter(Frame& frame) {
       innermost_->top(at) = objects.fresh(innermost_->object(at), expected.unpacked);
     }
     if (expected.new_self) {
-      expected.self = frame.local(0);
+      expected.self = first_argument(frame);
       expected.positional[0] = {objects.fresh(expected.self), expected.self};
       objects.find(expected.self)->made_at = program_place(innermost_);
       if (keeps_arguments(Py_TYPE(expected.self))) {

@@ -60,6 +60,13 @@ bool told(Walk& walk, PyObject* context, const char* name) {
          PyDict_GetItemString(known->keys.get(), name) != nullptr;
 }
 
+/// What modules with backward hooks call: torch hangs the hooks on its node.
+bool is_hooked(const std::vector<Operand>& positional) {
+  return !positional.empty() && PyType_Check(positional[0].object) &&
+         python::qualified_name(positional[0].object) ==
+             "torch.nn.modules._functions.BackwardHookFunction";
+}
+
 /// torch.autograd.function.once_differentiable wraps a backward that is not differentiated.
 bool is_once_differentiable(PyObject* backward) {
   if (!PyFunction_Check(backward)) return false;
@@ -73,6 +80,12 @@ std::string obstacle_to_function(Walk& walk, Operand result, PyObject* backward)
   if (!context) return "what its forward keeps is not followed";
   if (told(walk, context.get(), "dirty_tensors")) return "its forward writes what it takes";
   const auto wanted = [&](const Operand& one) { return requires_grad(walk, one.object); };
+  for (auto one = results.begin(); one != results.end(); ++one) {
+    const bool again = std::any_of(
+        results.begin(), one, [&](const Operand& other) { return other.object == one->object; });
+    // All that comes for it is the last one's then.
+    if (again && wanted(*one)) return "its forward gives a tensor twice";
+  }
   if (told(walk, context.get(), "materialize_grads") && std::ranges::count_if(results, wanted) > 1)
     return "its backward may be given None";
   if (is_once_differentiable(backward)) return "its backward cannot be differentiated again";
@@ -99,8 +112,8 @@ std::optional<bool> model_apply(Walk& walk, FrameShadow& f, Operand function,
   if (!torch::grad_enabled() || std::ranges::none_of(positional, wanted) ||
       is_polyfill(f.frame->globals()))
     return std::nullopt;
-  const bool plain =
-      keywords.empty() && !walk.context.for_backend() && !walk.recorder.subgraphs.any();
+  const bool plain = keywords.empty() && !walk.context.for_backend() &&
+                     !walk.recorder.subgraphs.any() && !is_hooked(positional);
   if (plain) {
     const auto done =
         call_stand_in(walk, f, function, "apply_function", positional, keywords, pops);

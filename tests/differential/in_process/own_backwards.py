@@ -332,6 +332,146 @@ thrice("saved and written behind", lambda x: Exp.apply(x * 2).add_(1), (5,))
 thrice("written behind", lambda x: Mask.apply(x * 2).add_(1).sin_() * x, (5,))
 
 
+class Same2(Function):
+    """Gives one tensor twice."""
+
+    @staticmethod
+    def forward(ctx, x):
+        result = x * 2
+        return result, result
+
+    @staticmethod
+    def backward(ctx, g, h):
+        return g * 2 + h * 3
+
+
+contexts = []
+
+
+class Stashed(Function):
+    @staticmethod
+    def forward(ctx, x):
+        contexts.append(ctx)
+        ctx.save_for_backward(x)
+        return x * 2
+
+    @staticmethod
+    def backward(ctx, grad):
+        return grad * ctx.saved_tensors[0]
+
+
+class Options(Function):
+    @staticmethod
+    def forward(ctx, x, options, count=2, flag=None):
+        ctx.options, ctx.count = options, count
+        return x * count, "text", {"key": 1}, None
+
+    @staticmethod
+    def backward(ctx, grad, *others):
+        return grad * ctx.count * ctx.options["weight"], None, None, None
+
+
+class MaybeBias(Function):
+    @staticmethod
+    def forward(ctx, x, bias):
+        ctx.save_for_backward(x, bias)
+        return x * 2 if bias is None else x * bias
+
+    @staticmethod
+    def backward(ctx, grad):
+        x, bias = ctx.saved_tensors
+        return (grad * 2, None) if bias is None else (grad * bias, grad * x)
+
+
+class Given(Function):
+    """Gives back what the program has it give."""
+    gives = None
+
+    @staticmethod
+    def forward(ctx, x, y):
+        return x * 2 + y
+
+    @staticmethod
+    def backward(ctx, grad):
+        return Given.gives(grad)
+
+
+class Part(Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.size = x.size()
+        return x[1:]
+
+    @staticmethod
+    def backward(ctx, grad):
+        whole = grad.new_zeros(ctx.size)
+        whole[1:] = grad
+        return whole
+
+
+class Drawing(Function):
+    @staticmethod
+    def forward(ctx, x, p):
+        ctx.mask = (torch.rand_like(x) > p).float()
+        return x * ctx.mask
+
+    @staticmethod
+    def backward(ctx, grad):
+        return grad * ctx.mask, None
+
+
+class Decorated(Function):
+    @staticmethod
+    @torch.amp.custom_fwd(device_type="cpu")
+    def forward(ctx, x, w):
+        ctx.save_for_backward(x, w)
+        return x @ w
+
+    @staticmethod
+    @torch.amp.custom_bwd(device_type="cpu")
+    def backward(ctx, grad):
+        x, w = ctx.saved_tensors
+        return grad @ w.t(), x.t() @ grad
+
+
+def writes_grad(grad):
+    return grad.mul_(2), None
+
+
+def draws(grad):
+    return grad * torch.rand_like(grad), None
+
+
+def branches(grad):
+    return (grad / 2 if grad.abs().max() > 2 else grad), None
+
+
+thrice("twice the same", lambda x: Same2.apply(x.sin()), (5,))
+thrice("stashed", lambda x: Stashed.apply(x.sin()), (5,))
+print(len(contexts), type(contexts[0]).__name__)
+thrice("options", lambda x: Options.apply(x.sin(), {"weight": 3}, 4, None), (5,))
+thrice("defaults", lambda x: Options.apply(x.sin(), {"weight": 3}), (5,))
+thrice("without bias", lambda x: MaybeBias.apply(x.sin(), None), (5,))
+thrice("bias", lambda x, b: MaybeBias.apply(x.sin(), b), (5,), (5,))
+thrice("part", lambda x: Part.apply(x.sin()) * 2, (5,))
+torch.manual_seed(3)
+thrice("drawing", lambda x: Drawing.apply(x.sin(), 0.5), (6,))
+thrice("decorated", lambda x, w: Decorated.apply(x.sin(), w), (4, 4), (4, 4))
+gives = {"more": lambda g: (g * 2, g, None), "less": lambda g: g * 2, "of other sizes": lambda g: (g[:2], g),
+         "number": lambda g: (5, g), "written": writes_grad, "drawn": draws, "branch": branches}
+for name, given in gives.items():
+    Given.gives = given
+    thrice("gives " + name, lambda x, y: Given.apply(x.sin() * 4, y) * 3, (5,), (5,))
+
+hooked, seen = nn.Sequential(nn.Linear(4, 4), nn.Tanh()), []
+for parameter in hooked.parameters():
+    nn.init.constant_(parameter, 0.25)
+hooked[0].register_full_backward_hook(lambda module, inputs, outputs: seen.append(shown(outputs[0])))
+for turn in range(3):
+    hooked(made(2, 4, seed=turn)).sum().backward()
+print(seen)
+
+
 def penalty(x, function):
     y = function(x.sin())
     first, = torch.autograd.grad(y.sum(), x, create_graph=True)
