@@ -145,6 +145,14 @@ bool writes_by_name(std::string_view op) {
          op[overload - 2] != '_';
 }
 
+bool runs_over_sequences(std::string_view op) {
+  constexpr std::string_view kOps[] = {"aten.lstm.", "aten.gru.", "aten.rnn_tanh.",
+                                       "aten.rnn_relu."};
+  return std::ranges::any_of(kOps, [&](std::string_view name) {
+    return op.starts_with(name) && (op.ends_with(".input") || op.ends_with(".data"));
+  });
+}
+
 namespace {
 
 struct AliasRow {

@@ -113,6 +113,10 @@ bool is_product(std::string_view op);
 /// in-place ops end in one underscore ("aten.index_add_.default").
 bool writes_by_name(std::string_view op);
 
+/// True for a recurrent network over sequences, padded or packed: torch takes all its results apart
+/// into the same ops for each place.
+bool runs_over_sequences(std::string_view op);
+
 /// The row of the op called `name` ("aten.add.Tensor", "prim.add"), or null when there is none.
 const OpFacts* find_op(std::string_view name);
 

@@ -114,7 +114,8 @@ std::optional<SymExpr> attention(const Graph& graph, const Node& node) {
 /// A recurrent network over a sequence: each matrix of its weights meets each vector of the
 /// sequence once.
 std::optional<SymExpr> recurrent(const Graph& graph, const Node& node) {
-  const TensorType* input = tensor(graph, node, "input");
+  const TensorType* padded = tensor(graph, node, "input");
+  const TensorType* input = padded != nullptr ? padded : tensor(graph, node, "data");
   const Argument* params = argument(node, "params");
   const auto* weights = params == nullptr ? nullptr : params->as<Argument::Sequence>();
   if (input == nullptr || weights == nullptr || input->rank() < 2) return std::nullopt;
@@ -133,10 +134,7 @@ std::optional<SymExpr> products_of(const Graph& graph, const Node& node) {
   if (node.op == "aten.convolution.default") return convolution(graph, node);
   if (node.op == "aten.scaled_dot_product_attention.default") return attention(graph, node);
   if (node.op == "aten.convolution_backward.default") return convolution_backward(graph, node);
-  for (const std::string_view op :
-       {"aten.lstm.input", "aten.gru.input", "aten.rnn_tanh.input", "aten.rnn_relu.input"}) {
-    if (node.op == op) return recurrent(graph, node);
-  }
+  if (runs_over_sequences(node.op)) return recurrent(graph, node);
   return matrix_product(graph, node);
 }
 

@@ -145,8 +145,8 @@ void GradientPaths::find_ties(const Graph& graph) {
       ties_[root(memory_[one])] = root(memory_[other]);
   };
   for (const Node& node : graph.nodes) {
-    const bool one_node =
-        autodiff::keeps_own_results(node.op) || find_control_op(node.op) != nullptr;
+    const bool one_node = autodiff::keeps_own_results(node.op) ||
+                          ops::runs_over_sequences(node.op) || find_control_op(node.op) != nullptr;
     for (ValueId result : node.results) {
       if (!graph.values[result].type.requires_grad || is_view_of_one(node, result)) continue;
       if (one_node) tie(node.results.front(), result);

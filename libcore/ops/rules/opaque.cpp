@@ -1,5 +1,5 @@
 // Ops that torch alone computes: Fourier transforms, complex elements and their parts, selection
-// along a dim, factorisations and solutions of matrices.
+// along a dim, factorisations and solutions of matrices, recurrent networks over sequences.
 #include "ops/rules/opaque.h"
 
 #include <algorithm>
@@ -188,6 +188,31 @@ void solution(Inference& in) {
 void like_self(Inference& in) {
   const TensorType& self = in.tensor("self");
   if (!in.failed()) in.add(self.dtype, self.sizes, self);
+}
+
+/// A recurrent network over sequences (ATen: RNN.cpp): what its last layer gives at each place, and
+/// the states behind the last. Places come first in memory, whatever dim is the batch's.
+void sequences(Inference& in) {
+  const bool packed = in.has("data");
+  const TensorType& input = in.tensor(packed ? "data" : "input");
+  const bool cells = in.node().op.starts_with("aten.lstm.");
+  const std::vector<ValueId> states =
+      cells ? in.values("hx") : std::vector<ValueId>{in.value("hx")};
+  const bool batch_first = in.boolean("batch_first", false),
+             both_ways = in.boolean("bidirectional", false);
+  const std::size_t rank = packed ? 2 : 3;
+  if (in.failed() || states.empty() || input.rank() != rank || in.type(states[0]).rank() != 3)
+    return in.refuse("it takes no sequences");
+  TensorType made = contiguous_type(input.dtype, input.sizes, input);
+  made.sizes.back() = in.type(states[0]).sizes[2] * SymExpr(both_ways ? 2 : 1);
+  if (batch_first) std::swap(made.sizes[0], made.sizes[1]);
+  made.strides = contiguous_strides(made.sizes);
+  if (batch_first) {
+    std::swap(made.sizes[0], made.sizes[1]);
+    std::swap(made.strides[0], made.strides[1]);
+  }
+  in.add(std::move(made));
+  for (ValueId state : states) in.add(input.dtype, in.type(state).sizes, input);
 }
 
 struct Row {

@@ -1,5 +1,7 @@
 #include "record/objects/decided_size.h"
 
+#include <algorithm>
+
 #include "passes/decompose/decided_sizes.h"
 #include "torch/tensor_facts.h"
 
@@ -17,8 +19,45 @@ bool may_choose_of(const Walk& walk, ValueId id) {
   return walk.recorder.value(id).type.device == "cpu";
 }
 
-/// Appends a node that makes a size of the element of value `id`, which is `number` now.
+/// Nodes that are looked through for a size that is known already.
+constexpr std::size_t kNearby = 128;
+
+const Node* nearby_maker(const Graph& graph, ValueId id) {
+  const auto end =
+      graph.nodes.rbegin() + static_cast<std::ptrdiff_t>(std::min(kNearby, graph.nodes.size()));
+  const auto found = std::find_if(graph.nodes.rbegin(), end, [&](const Node& node) {
+    return std::ranges::find(node.results, id) != node.results.end();
+  });
+  return found == end ? nullptr : &*found;
+}
+
+/// Whether both are the same element of memory that nobody wrote.
+bool are_one_element(const Recorder& recorder, ValueId one, ValueId other) {
+  if (recorder.is_written(one) || recorder.is_written(other)) return false;
+  if (one == other) return true;
+  const Node *first = nearby_maker(recorder.graph(), one),
+             *second = nearby_maker(recorder.graph(), other);
+  return first != nullptr && second != nullptr && first->op == "aten.select.int" &&
+         second->op == first->op && second->args == first->args;
+}
+
+/// The size that an item of the same element is.
+std::optional<SymExpr> known_item(const Recorder& recorder, ValueId id) {
+  const Graph& graph = recorder.graph();
+  const std::size_t count = graph.nodes.size();
+  for (std::size_t i = count; i-- > count - std::min(kNearby, count);) {
+    const Node& node = graph.nodes[i];
+    if (node.op == "aten.item.default" && graph.values[node.results[0]].is_scalar &&
+        are_one_element(recorder, operand_value(node, "self"), id))
+      return graph.values[node.results[0]].expression;
+  }
+  return std::nullopt;
+}
+
+/// The size that the element of value `id` is, which is `number` now: where it is not known, a node
+/// makes one.
 SymExpr add_item(Recorder& recorder, ValueId id, std::int64_t number) {
+  if (const auto known = known_item(recorder, id)) return *known;
   TensorType type;
   type.dtype = DType::int64;
   const ValueId item = recorder.new_value("item", std::move(type));
@@ -31,6 +70,30 @@ SymExpr add_item(Recorder& recorder, ValueId id, std::int64_t number) {
                              {item},
                              static_cast<std::int32_t>(graph.calls.size()) - 1});
   return graph.values[item].expression;
+}
+
+/// The element of a tensor that a graph may make a size of; nothing: it may not.
+std::optional<std::int64_t> decidable_element(Walk& walk, Operand tensor) {
+  if (!tensor.shadow.is(Shadow::Kind::node) || !walk.is_tensor(tensor.object) || !may_decide(walk))
+    return std::nullopt;
+  const ValueId value = tensor.shadow.index;
+  const DType dtype = walk.recorder.value(value).type.dtype;
+  if (!is_integral(dtype) || is_boolean(dtype) || walk.recorder.grid.has(value) ||
+      !may_choose_of(walk, value))
+    return std::nullopt;
+  torch::TensorView view;
+  if (!walk.recorder.bridge().read(tensor.object, view)) {
+    PyErr_Clear();
+    return std::nullopt;
+  }
+  // What is negative says how large nothing is.
+  const auto element = torch::element_of(view);
+  return element && element->integer >= 0 ? std::optional(element->integer) : std::nullopt;
+}
+
+Call call_of_item(const Walk& walk, ValueId value) {
+  return {"call_method", "item",          "item", {Argument::Value{value}}, {},
+          walk.stack(),  Argument::None{}};
 }
 
 }  // namespace
@@ -70,30 +133,26 @@ bool may_select_by_mask(Walk& walk, ValueId tensor, const TensorType& type,
 }
 
 std::optional<bool> decided_number(Walk& walk, FrameShadow& f, Operand tensor, int pops) {
-  if (!tensor.shadow.is(Shadow::Kind::node) || !walk.is_tensor(tensor.object) || !may_decide(walk))
-    return std::nullopt;
-  const ValueId value = tensor.shadow.index;
-  const DType dtype = walk.recorder.value(value).type.dtype;
-  if (!is_integral(dtype) || is_boolean(dtype) || walk.recorder.grid.has(value) ||
-      !may_choose_of(walk, value))
-    return std::nullopt;
-  torch::TensorView view;
-  if (!walk.recorder.bridge().read(tensor.object, view)) {
-    PyErr_Clear();
-    return std::nullopt;
-  }
-  // What is negative says how large nothing is.
-  const auto element = torch::element_of(view);
-  if (!element || element->integer < 0) return std::nullopt;
+  const auto number = decidable_element(walk, tensor);
+  if (!number) return std::nullopt;
   f.is_op_time = true;
-  f.finish = [pops, value, number = element->integer, stack = walk.stack()](Walk& walk,
-                                                                            FrameShadow& f) {
+  f.finish = [pops, value = tensor.shadow.index, number = *number,
+              call = call_of_item(walk, tensor.shadow.index)](Walk& walk, FrameShadow& f) {
     f.pop(pops);
-    walk.recorder.add_call(
-        {"call_method", "item", "item", {Argument::Value{value}}, {}, stack, Argument::None{}});
+    walk.recorder.add_call(call);
     f.push(walk.sizes.size_shadow(add_item(walk.recorder, value, number)));
   };
   return true;
+}
+
+std::optional<Operand> decided_argument(Walk& walk, Operand tensor, python::PyRef& number) {
+  const auto element = decidable_element(walk, tensor);
+  if (!element) return std::nullopt;
+  number = python::PyRef::steal(PyLong_FromLongLong(*element));
+  walk.recorder.add_call(call_of_item(walk, tensor.shadow.index));
+  const Shadow size =
+      walk.sizes.size_shadow(add_item(walk.recorder, tensor.shadow.index, *element));
+  return Operand{size, number.get()};
 }
 
 }  // namespace penstock::record

@@ -17,5 +17,8 @@ bool may_select_by_mask(Walk& walk, ValueId tensor, const TensorType& type,
 /// The whole number that is the element of a tensor which the graph computes: a size that it
 /// decides. Nothing for other tensors, and where elements may not decide.
 std::optional<bool> decided_number(Walk& walk, FrameShadow& frame, Operand tensor, int pops);
+/// The element of a tensor that stands among sizes, as torch takes it there (torch.zeros(3, n)): a
+/// number that the graph computes. `number` keeps it. Nothing where that cannot be.
+std::optional<Operand> decided_argument(Walk& walk, Operand tensor, python::PyRef& number);
 
 }  // namespace penstock::record
