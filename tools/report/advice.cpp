@@ -117,10 +117,13 @@ class Adviser {
     for (const auto& [key, cause] : causes) {
       if (cause.count < kManyRecompiles) continue;
       Advice advice = of_kind("recompile");
+      const FailedGuard& guard = *cause.guard;
       advice.title = fmt::format("{} is compiled again and again: {} changes",
-                                 name_of(to_string(cause.id)), cause.guard->source);
-      advice.detail =
-          fmt::format("expected {}, got {}", cause.guard->expected, cause.guard->actual);
+                                 name_of(to_string(cause.id)),
+                                 guard.source.empty() ? guard.text : guard.source);
+      advice.detail = guard.expected.empty()
+                          ? guard.actual
+                          : fmt::format("expected {}, got {}", guard.expected, guard.actual);
       advice.hint = cause.guard->hint;
       advice.location = cause.guard->location;
       if (const GraphEntry* graph = find(to_string(cause.id)); graph && advice.location)
