@@ -361,6 +361,7 @@ def as_function_gives(result, args):
     """The results as a function of autograd gives them: all require grad, and none is an argument itself."""
     import torch
     wanted = next(tensor for tensor in args if isinstance(tensor, torch.Tensor) and tensor.requires_grad)
+    needed = wants_gradients(result if type(result) is tuple else (result,))
 
     class Joined(torch.autograd.Function):
         @staticmethod
@@ -369,6 +370,8 @@ def as_function_gives(result, args):
 
         @staticmethod
         def backward(ctx, gradient):
+            if not needed:
+                raise RuntimeError("none of output has requires_grad=True, this checkpoint() is not necessary")
             return torch.zeros_like(wanted), None
 
     def given(tensor):

@@ -118,9 +118,9 @@ class Adviser {
       if (cause.count < kManyRecompiles) continue;
       Advice advice = of_kind("recompile");
       const FailedGuard& guard = *cause.guard;
-      advice.title = fmt::format("{} is compiled again and again: {} changes",
-                                 name_of(to_string(cause.id)),
-                                 guard.source.empty() ? guard.text : guard.source);
+      advice.title =
+          fmt::format("{} is compiled again and again: {} changes", name_of(to_string(cause.id)),
+                      guard.source.empty() ? guard.text : guard.source);
       advice.detail = guard.expected.empty()
                           ? guard.actual
                           : fmt::format("expected {}, got {}", guard.expected, guard.actual);

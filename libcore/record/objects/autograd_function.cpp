@@ -9,9 +9,9 @@
 #include "python/bytecode.h"
 #include "python/literal.h"
 #include "record/objects/call.h"
+#include "record/objects/control_flow.h"
 #include "record/objects/torch_call.h"
 #include "record/objects/torch_tensor.h"
-#include "record/polyfills.h"
 #include "record/walk.h"
 #include "torch/state.h"
 
@@ -82,7 +82,7 @@ bool apply_function(Walk& walk, FrameShadow& f, Operand type, const std::vector<
     return walk.verdict.broke(Code::PS0306, std::string("torch.autograd.Function.apply ") + why);
   };
   walk.context.guard_grad_mode();
-  const bool stood_for = f.caller != nullptr && is_polyfill(f.caller->frame->globals());
+  const bool stood_for = f.caller != nullptr && stands_for_apply(*f.caller);
   for (Operand operand : arguments) {
     if (!walk.is_tensor(operand.object)) continue;
     if (!consume_tensor_type(walk, operand)) return false;

@@ -40,6 +40,8 @@ std::optional<bool> model_join_scan(Walk& walk, FrameShadow& frame, Operand func
 std::optional<bool> model_apply(Walk& walk, FrameShadow& frame, Operand function,
                                 const std::vector<Operand>& positional, const Keywords& keywords,
                                 int pops);
+/// Whether the frame is that of the Python code that stands for apply(), and calls it.
+bool stands_for_apply(const FrameShadow& frame);
 std::optional<bool> model_function_context(Walk& walk, FrameShadow& frame, Operand function,
                                            const std::vector<Operand>& positional,
                                            const Keywords& keywords, int pops);

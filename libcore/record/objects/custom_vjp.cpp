@@ -105,12 +105,17 @@ void note_saved(Node& node, const std::vector<ValueId>& saved) {
 
 }  // namespace
 
+bool stands_for_apply(const FrameShadow& frame) {
+  PyObject* stand_in = polyfill("apply_function");
+  return stand_in != nullptr &&
+         reinterpret_cast<PyObject*>(frame.frame->code()) == PyFunction_GET_CODE(stand_in);
+}
+
 std::optional<bool> model_apply(Walk& walk, FrameShadow& f, Operand function,
                                 const std::vector<Operand>& positional, const Keywords& keywords,
                                 int pops) {
   const auto wanted = [&](const Operand& one) { return requires_grad(walk, one.object); };
-  if (!torch::grad_enabled() || std::ranges::none_of(positional, wanted) ||
-      is_polyfill(f.frame->globals()))
+  if (!torch::grad_enabled() || std::ranges::none_of(positional, wanted) || stands_for_apply(f))
     return std::nullopt;
   const bool plain = keywords.empty() && !walk.context.for_backend() &&
                      !walk.recorder.subgraphs.any() && !is_hooked(positional);

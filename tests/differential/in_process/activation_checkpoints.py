@@ -316,3 +316,17 @@ for _ in range(3):
     x = torch.ones(4, 8, requires_grad=True)
     cast(x).backward()
     print(x.grad.dtype, [round(value, 1) for value in x.grad.reshape(-1)[:4].tolist()])
+
+
+def without_gradients(x):
+    y = checkpoint(lambda z: z.detach().sin(), x * 2, use_reentrant=True)
+    return (y * 3).sum() + x.sum()
+
+
+for _ in range(3):
+    x = torch.ones(4, dtype=torch.float64, requires_grad=True)
+    try:
+        without_gradients(x).backward()
+        show(x.grad)
+    except RuntimeError as error:
+        print(error)
