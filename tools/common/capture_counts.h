@@ -18,7 +18,7 @@ struct SpanRow {
 /// even when the process is killed: the mode's own part of the shared memory, all zero at first.
 /// Written with the GIL held.
 struct CaptureCounts {
-  static constexpr std::uint32_t kEntries = 30000, kCallSpans = 4096, kMakingSpans = 1024;
+  static constexpr std::uint32_t kEntries = 16000, kCallSpans = 4096, kMakingSpans = 1024;
 
   std::uint32_t graphs, breaks, skips, recompiles;
   std::uint32_t bypasses;     ///< frames and segments given up for a defect

@@ -38,7 +38,7 @@ struct SharedBlock {
 
 /// Bytes behind the SharedBlock that belong to the mode: counters of its own, in its own layout,
 /// all zero at first. They reach the launcher however the child ends.
-inline constexpr std::size_t kModeMemory = 4 * 1024 * 1024;
+inline constexpr std::size_t kModeMemory = 1600 * 1024;
 
 /// The extension's entry, called by the stub with the GIL held just before the program starts. The
 /// descriptors are its own. 0: go on; else it refused, and has told or recorded why.

@@ -23,7 +23,7 @@ ELSEWHERE = {
     "torch._C._TensorBase.*": "TensorBase, as torch called it before 2.2",
     "penstock.polyfills.order": "ours", "penstock.polyfills.constant_pow": "ours", "penstock.polyfills.constant_sum": "ours", "penstock.polyfills.itertools_*": "ours",
     "penstock.polyfills.as_grid": "ours", "penstock.polyfills.of_grid": "ours",
-    **{f"penstock.polyfills.{name}": "ours" for name in ("begin_subgraph", "end_subgraph", "join_branches", "join_while_loop", "join_scan", "loop_inputs", "left_to_torch", "begin_checkpoint", "end_checkpoint", "left_checkpoint")},
+    **{f"penstock.polyfills.{name}": "ours" for name in ("begin_subgraph", "end_subgraph", "join_branches", "join_while_loop", "join_scan", "loop_inputs", "left_to_torch", "function_context", "function_tangents", "join_function", "begin_checkpoint", "end_checkpoint", "left_checkpoint")},
     "penstock.polyfills.*": "ours",
     "torch._ops.profiler.*": "torch.ops.profiler, whose functions of C say that they are there",
     "type.maketrans": "that of str, bytes and bytearray, whose self is the class",
