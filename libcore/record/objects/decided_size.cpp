@@ -145,6 +145,10 @@ std::optional<bool> decided_number(Walk& walk, FrameShadow& f, Operand tensor, i
   return true;
 }
 
+namespace {
+
+/// The element of a tensor that stands among sizes: a number that the graph computes. `number`
+/// keeps it. Nothing where that cannot be.
 std::optional<Operand> decided_argument(Walk& walk, Operand tensor, python::PyRef& number) {
   const auto element = decidable_element(walk, tensor);
   if (!element) return std::nullopt;
@@ -153,6 +157,43 @@ std::optional<Operand> decided_argument(Walk& walk, Operand tensor, python::PyRe
   const Shadow size =
       walk.sizes.size_shadow(add_item(walk.recorder, tensor.shadow.index, *element));
   return Operand{size, number.get()};
+}
+
+}  // namespace
+
+std::optional<SizedArguments> with_decided_sizes(Walk& walk, std::span<const Operand> positional) {
+  const auto is_number = [](const Operand& one) { return PyLong_CheckExact(one.object) != 0; };
+  SizedArguments sized{{positional.begin(), positional.end()}, {}};
+  bool any = false;
+  const auto decide = [&](Operand& one) {
+    const auto number = decided_argument(walk, one, sized.kept.emplace_back());
+    if (number) one = *number;
+    any = any || number;
+  };
+  for (Operand& one : sized.positional) {
+    if (walk.is_tensor(one.object) && std::ranges::any_of(positional, is_number)) decide(one);
+    if (!PyTuple_CheckExact(one.object) && !PyList_CheckExact(one.object)) continue;
+    std::vector<Operand> items;
+    const std::vector<Shadow> shadows = walk.objects.items(one);
+    for (std::size_t i = 0; i < shadows.size(); ++i)
+      items.push_back(
+          {shadows[i], PySequence_Fast_GET_ITEM(one.object, static_cast<Py_ssize_t>(i))});
+    const auto is_size = [&](const Operand& item) {
+      return is_number(item) || walk.is_tensor(item.object);
+    };
+    if (!std::ranges::all_of(items, is_size)) continue;
+    std::vector<Shadow> known;
+    python::PyRef tuple = python::PyRef::steal(PyTuple_New(static_cast<Py_ssize_t>(items.size())));
+    if (!tuple) return std::nullopt;
+    for (std::size_t i = 0; i < items.size(); ++i) {
+      if (walk.is_tensor(items[i].object)) decide(items[i]);
+      known.push_back(items[i].shadow);
+      PyTuple_SET_ITEM(tuple.get(), static_cast<Py_ssize_t>(i), Py_NewRef(items[i].object));
+    }
+    one = {walk.objects.fresh(tuple.get(), std::move(known)), tuple.get()};
+    sized.kept.push_back(std::move(tuple));
+  }
+  return any ? std::optional(std::move(sized)) : std::nullopt;
 }
 
 }  // namespace penstock::record

@@ -2,6 +2,9 @@
 
 // Sizes that elements decide (passes/decompose/decided_sizes.h), while a segment is recorded.
 
+#include <span>
+#include <vector>
+
 #include "record/walk.h"
 
 namespace penstock::record {
@@ -17,8 +20,15 @@ bool may_select_by_mask(Walk& walk, ValueId tensor, const TensorType& type,
 /// The whole number that is the element of a tensor which the graph computes: a size that it
 /// decides. Nothing for other tensors, and where elements may not decide.
 std::optional<bool> decided_number(Walk& walk, FrameShadow& frame, Operand tensor, int pops);
-/// The element of a tensor that stands among sizes, as torch takes it there (torch.zeros(3, n)): a
-/// number that the graph computes. `number` keeps it. Nothing where that cannot be.
-std::optional<Operand> decided_argument(Walk& walk, Operand tensor, python::PyRef& number);
+
+/// Arguments of a call in which the elements of tensors stand for sizes, as torch takes them there
+/// (torch.zeros(3, n)). `kept`: what holds them.
+struct SizedArguments {
+  std::vector<Operand> positional;
+  std::vector<python::PyRef> kept;
+};
+/// The same arguments, where tensors stand among numbers: in a row of them, or in a tuple or list.
+/// Nothing where there is no such tensor.
+std::optional<SizedArguments> with_decided_sizes(Walk& walk, std::span<const Operand> positional);
 
 }  // namespace penstock::record

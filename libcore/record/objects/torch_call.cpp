@@ -498,53 +498,6 @@ bool cast_arguments(Walk& walk, const TorchTarget& target, const torch::Schema& 
 
 }  // namespace
 
-namespace {
-
-/// Arguments of a call in which the elements of tensors stand for sizes. `kept`: what holds them.
-struct SizedArguments {
-  std::vector<Operand> positional;
-  std::vector<PyRef> kept;
-};
-
-/// The same arguments, where tensors stand among numbers: in a row of them, or in a tuple or list.
-/// Nothing where there is no such tensor.
-std::optional<SizedArguments> with_decided_sizes(Walk& walk, std::span<const Operand> positional) {
-  const auto is_number = [](const Operand& one) { return PyLong_CheckExact(one.object) != 0; };
-  SizedArguments sized{{positional.begin(), positional.end()}, {}};
-  bool any = false;
-  const auto decide = [&](Operand& one) {
-    const auto number = decided_argument(walk, one, sized.kept.emplace_back());
-    if (number) one = *number;
-    any = any || number;
-  };
-  for (Operand& one : sized.positional) {
-    if (walk.is_tensor(one.object) && std::ranges::any_of(positional, is_number)) decide(one);
-    if (!PyTuple_CheckExact(one.object) && !PyList_CheckExact(one.object)) continue;
-    std::vector<Operand> items;
-    const std::vector<Shadow> shadows = walk.objects.items(one);
-    for (std::size_t i = 0; i < shadows.size(); ++i)
-      items.push_back(
-          {shadows[i], PySequence_Fast_GET_ITEM(one.object, static_cast<Py_ssize_t>(i))});
-    const auto is_size = [&](const Operand& item) {
-      return is_number(item) || walk.is_tensor(item.object);
-    };
-    if (!std::ranges::all_of(items, is_size)) continue;
-    std::vector<Shadow> known;
-    PyRef tuple = PyRef::steal(PyTuple_New(static_cast<Py_ssize_t>(items.size())));
-    if (!tuple) return std::nullopt;
-    for (std::size_t i = 0; i < items.size(); ++i) {
-      if (walk.is_tensor(items[i].object)) decide(items[i]);
-      known.push_back(items[i].shadow);
-      PyTuple_SET_ITEM(tuple.get(), static_cast<Py_ssize_t>(i), Py_NewRef(items[i].object));
-    }
-    one = {walk.objects.fresh(tuple.get(), std::move(known)), tuple.get()};
-    sized.kept.push_back(std::move(tuple));
-  }
-  return any ? std::optional(std::move(sized)) : std::nullopt;
-}
-
-}  // namespace
-
 bool torch_call(Walk& walk, FrameShadow& f, const TorchTarget& target,
                 std::span<const Operand> positional,
                 std::span<const std::pair<PyObject*, Operand>> keywords, int pops) {
