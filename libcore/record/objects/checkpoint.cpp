@@ -66,13 +66,6 @@ bool is_option(std::string_view name) {
   return std::ranges::find(kOptions, name) != std::end(kOptions);
 }
 
-bool requires_grad(const Walk& walk, PyObject* object) {
-  torch::TensorView view;
-  const bool read = walk.is_tensor(object) && walk.recorder.bridge().read(object, view);
-  PyErr_Clear();
-  return read && view.requires_grad;
-}
-
 /// Whether the checkpoint is one that can be recorded. Its options are guarded.
 bool may_follow(Walk& walk, const std::vector<Operand>& positional, const Keywords& keywords) {
   bool reentrant = true, others = false, policy = false;

@@ -23,6 +23,13 @@ bool holds_tensors(const Walk& walk, PyObject* object) {
   return true;
 }
 
+bool requires_grad(const Walk& walk, PyObject* object) {
+  torch::TensorView view;
+  const bool read = walk.is_tensor(object) && walk.recorder.bridge().read(object, view);
+  PyErr_Clear();
+  return read && view.requires_grad;
+}
+
 std::optional<std::vector<ValueId>> values_in(Walk& walk, Operand result) {
   std::vector<Operand> tensors{result};
   if (!walk.is_tensor(result.object)) {

@@ -57,6 +57,8 @@ bool may_be_in_subgraph(Walk& walk, const std::vector<PlannedNode>& nodes);
 
 /// True for a tuple or list of tensors.
 bool holds_tensors(const Walk& walk, PyObject* object);
+/// True for a tensor that requires grad and whose elements are its memory.
+bool requires_grad(const Walk& walk, PyObject* object);
 /// The values of the graph that a tensor is, or a tuple or list of them; nothing for anything else.
 std::optional<std::vector<ValueId>> values_in(Walk& walk, Operand result);
 /// Whether both are of one dtype and device, of the same sizes, and lie alike.

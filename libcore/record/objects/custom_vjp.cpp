@@ -24,10 +24,6 @@ namespace {
 
 constexpr const char* kWhat = "torch.autograd.Function.apply";
 
-bool requires_grad(const Walk& walk, PyObject* object) {
-  return walk.is_tensor(object) && walk.recorder.bridge().requires_grad(object);
-}
-
 bool refuse(Walk& walk, const std::string& why) {
   return walk.verdict.broke(Code::PS0310, std::string(kWhat) + " is torch's: " + why);
 }
